@@ -94,14 +94,60 @@ _homophily = st.fixed_dictionaries(
 )
 
 
-def _together(people, utility, network, alike):
+_POSTS = st.sampled_from(["post.likes > 0", "post.kind != 'post'", "post.age_hours > 0", "post.author_followers > 6"])
+_SHOWN = _POSTS | st.sampled_from(["post.relevance > 0.6", "post.in_network", "agent.activity > 0.5"])
+_SOME = st.sampled_from([{}, {"share": 0.5}, {"agents": "agent.activity > 0.3"}])
+_COVERED = st.sampled_from([{}, {"coverage": 0.5, "delay": 3}, {"delay": {"median": 2, "sigma": 1}}])
+
+
+def _act(kind, **params):
+    return st.fixed_dictionaries(params).map(lambda act: {kind: act})
+
+
+_acts_for_agents = st.builds(
+    lambda act, agents: act | agents,
+    st.one_of(
+        _act("remove", posts=_POSTS),
+        _act("label", posts=_POSTS, effect=st.sampled_from([{"like": -0.7}, {"reply": -2, "reshare": -0.1}])),
+        _act("friction", on=st.sampled_from(ACTION_NAMES), abandon=st.sampled_from([0.4, 1.0])),
+        _act("filter", posts=_SHOWN),
+        _act("downrank", posts=_SHOWN, score=st.sampled_from([-2, 0.5])),
+        _act("cap", reshares=st.sampled_from([1, 3])),
+    ),
+    _SOME,
+)
+_acts_for_all = st.one_of(
+    _act("suspend", accounts=st.just("agent.activity > 0.8"), posts=st.sampled_from(["keep", "remove"])),
+    _act("like", posts=_POSTS, n=st.integers(1, 5)),
+    _act("post", by=st.just("agent.activity > 0.9"), text=st.just("Vote."), every=st.sampled_from([None, 2])),
+)
+
+
+def _with_rounds(acts, rounds, covered):
+    """Return interventions with names and rounds; acts on posts may cover some of the posts, later."""
+    interventions = []
+    for i, (act, (at, until), cover) in enumerate(zip(acts, rounds, covered, strict=True)):
+        act = {key: value | cover if key in ("remove", "label", "like") else value for key, value in act.items()}
+        interventions.append({"name": f"act_{i}", "at": at, "until": until, **act})
+    return {"interventions": interventions}
+
+
+_interventions = st.builds(
+    _with_rounds,
+    st.lists(_acts_for_agents | _acts_for_all, min_size=3, max_size=3),
+    st.lists(st.sampled_from([(0, None), (1, 2), (1, None), (0, 2)]), min_size=3, max_size=3),
+    st.lists(_COVERED, min_size=3, max_size=3),
+)
+
+
+def _together(people, utility, network, alike, acts):
     """Return all of a world, without homophily where nothing goes by it."""
     counts = {"engaging": utility, "following": network}
     idle = {f"agents_homophily_{name}" for name, where in counts.items() if not where}
     kept = {key: value for key, value in alike.items() if key not in idle} if utility or network else {}
     if not people["feed_repeats"]:
         utility = {key: value for key, value in utility.items() if key != "utility_per_source"}
-    return people | utility | network | kept
+    return people | utility | network | kept | acts
 
 
 populations = st.builds(
@@ -110,8 +156,9 @@ populations = st.builds(
     st.just({}) | _utilities,
     st.just({}) | st.just(LIVE),
     st.just({}) | _homophily,
+    st.just({}) | _interventions,
 )
-"""Parameters of worlds, about half of them with utility that is more than relevance, and half with a live network."""
+"""Parameters of worlds: half with utility that is more than relevance, half with a live network, half with acts."""
 
 
 # who decides what is left open

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, lean_kernel
-from prism_mesa.kernels.draws import mix
+from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.matching import match_to_relevance
 from prism_mesa.kernels.ordering import count_equal, is_among
 from prism_mesa.kernels.walking.arrays import RESHARE, PostTable
@@ -14,6 +14,7 @@ from prism_mesa.kernels.walking.arrays import RESHARE, PostTable
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
 type Floats = npt.NDArray[np.float64]
+type Keys = npt.NDArray[np.uint64]
 
 MOOD_BITS: Final = 16
 """Number of bits of a draw that give a mood. Log-odds come from a table, so they are the same on all machines."""
@@ -53,6 +54,28 @@ class Tastes(NamedTuple):
     now: int
 
 
+class Marks(NamedTuple):
+    """The labels and frictions of a round, up to 32; each has a bit.
+
+    Attributes:
+        posts, agents: The bits that apply to each root, and to each agent; empty without labels and frictions.
+        boost: Log-odds of engaging that each adds; empty if none adds any.
+        kept: The probability that each lets an agent carry out an action, shape (marks, actions).
+        key: Keys of the draws of giving up.
+    """
+
+    posts: npt.NDArray[np.uint32]
+    agents: npt.NDArray[np.uint32]
+    boost: Floats
+    kept: Table[np.float64]
+    key: npt.NDArray[np.uint64]
+
+
+NO_MARKS: Final = Marks(
+    np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0), np.zeros((0, 3)), np.zeros(0, np.uint64)
+)
+
+
 class TasteTables(NamedTuple):
     """Arrays of utility.
 
@@ -64,6 +87,7 @@ class TasteTables(NamedTuple):
         close_indptr, close_indices: The close ties among these followees.
         attributes: Attributes of agents, shape (agents, attributes).
         read_start, read_roots: With `feed.repeats`, the roots that each agent has read, ascending, with repetitions.
+        marks: Labels and frictions.
     """
 
     age_loss: Floats
@@ -76,6 +100,37 @@ class TasteTables(NamedTuple):
     attributes: Table[np.float64]
     read_start: Int64
     read_roots: Int32
+    marks: Marks
+
+
+@inline_kernel
+def added_odds(row: Any, root: Any, marks: Marks) -> float:
+    """Return the log-odds of engaging with a root that its labels add for an agent."""
+    bits, total = marks.posts[root] & marks.agents[row], 0.0
+    for mark in range(len(marks.boost)):
+        if bits >> np.uint32(mark) & np.uint32(1):
+            total += marks.boost[mark]
+    return total
+
+
+@inline_kernel
+def giving_up(row: Any, root: Any, action: Any, marks: Marks, post_key: Keys) -> Any:
+    """Return the first label or friction for which an agent gives up an action on a root, or -1.
+
+    The draw depends on the intervention, the agent and the root, so the agent always gives up the same actions.
+    """
+    bits = marks.posts[root] & marks.agents[row]
+    for mark in range(len(marks.key)):
+        draw = uniform(mix(mix(marks.key[mark], post_key[root]), np.uint64(row)))
+        if bits >> np.uint32(mark) & np.uint32(1) and draw >= marks.kept[mark, action]:
+            return np.int64(mark)
+    return np.int64(-1)
+
+
+@kernel
+def first_giving_up(row: int, root: int, action: int, marks: Marks, post_key: Keys) -> Any:
+    """Return `giving_up` for a single agent."""
+    return giving_up(np.int64(row), np.int64(root), np.int64(action), marks, post_key)
 
 
 @inline_kernel
@@ -126,6 +181,8 @@ def _log_odds(
     if tastes.per_source != 0.0 and len(tables.read_start) > 1:
         begin, end = tables.read_start[row], tables.read_start[row + 1]
         extra += tastes.per_source * count_equal(tables.read_roots, begin, end, root)
+    if len(tables.marks.boost) > 0:
+        extra += added_odds(row, root, tables.marks)
     mood = tables.mood[np.int64(mix(mood_key, np.uint64(row)) >> MOOD_SHIFT)]
     return np.float64(share * appeal - age_loss + extra + mood)
 

@@ -145,14 +145,19 @@ def build_reasoner_prompt(
 def question_prompt(question: Question, *, lettered: bool | None = False, reason: bool = False) -> str:
     """Return the prompt of a question; equal questions have equal prompts.
 
-    The prompt for an archetype (`Persona.archetype`) has no name, no history, and only the content of the post, so that
-    all agents of the archetype share a prompt about the same text.
+    The prompt for an archetype (`Persona.archetype`) has no name, no history, and only the content of the post with its
+    labels, so that all agents of the archetype share a prompt about the same text.
     """
     persona, post, name, history = question.persona, question.post, question.persona.name, question.history
     if persona.archetype >= 0:
         name, history = "", ()
         if post is not None:
-            post = Post(text=post.text, media_type=post.media_type, media_description=post.media_description)
+            post = Post(
+                text=post.text,
+                media_type=post.media_type,
+                media_description=post.media_description,
+                about=post.about,
+            )
     return build_reasoner_prompt(
         name,
         persona.interests,

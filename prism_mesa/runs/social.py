@@ -24,6 +24,7 @@ from prism_mesa.runs.work import Records
 from prism_mesa.social.chart_checks import guards_that_always_fail
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
+from prism_mesa.social.round.acts import covering_acts
 from prism_mesa.social.round.choices import FALLBACK_KEY, shortfall
 from prism_mesa.social.state.outcomes import cascades
 from prism_mesa.social.tables import make_tables
@@ -95,7 +96,8 @@ class PlatformRun:
         """The schemas of the run's tables, by name."""
         platform = self.model.platform
         names = [act.name for act in platform.configured.interventions if act.name is not None]
-        return make_tables(platform.attributes.schema, platform.llms.names, names)
+        covering = [str(act.name) for _, act in covering_acts(platform)]
+        return make_tables(platform.attributes.schema, platform.llms.names, names, covering)
 
     @property
     def answerer(self) -> Reasoner | None:

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from math import isfinite
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +14,11 @@ from prism_mesa.errors import format_count
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round.acts import act_key
 from prism_mesa.social.round.choices import shortfall
 from prism_mesa.social.state.opinions import measure_spread
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
+from prism_mesa.social.tables import DONE
 from prism_mesa.statechart import STATES
 
 
@@ -63,6 +65,7 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
         "notes": [
             *(note for note in model.notes if note not in shown_elsewhere),
             *_count_notes(model),
+            *_act_notes(model),
             *_no_views_note(model, rounds),
         ],
         "recorded": model.recorded.to_facts(),
@@ -103,6 +106,33 @@ def _count_notes(model: SocialModel) -> Iterator[str]:
         yield f"{n} moves to an engaging state did not count: {rule}"
     if n := model.totals["unwritten"]:
         yield f"{format_count(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"
+
+
+def _act_notes(model: SocialModel) -> Iterator[str]:
+    """Yield a note on what each intervention did, or that it did nothing."""
+    for index, act in enumerate(model.platform.configured.interventions):
+        key, kind = act_key(index, act), act.kind
+        counts = {done: model.totals[f"acts {done} {key}"] for done in DONE}
+        done_text = ", ".join(f"{_DONE_TEXTS[done]} {n:,}" for done, n in counts.items() if n)
+        if done_text or kind not in ("set", "hide", "filter", "downrank"):
+            yield f"interventions: {key}: {done_text or f'{kind}: no effect: it met nothing'}"
+
+
+_DONE_TEXTS: Final = dict(
+    zip(
+        DONE,
+        (
+            "posts labelled:",
+            "posts removed:",
+            "posts with added likes:",
+            "accounts suspended:",
+            "posts published:",
+            "actions given up:",
+            "reshares refused:",
+        ),
+        strict=True,
+    )
+)
 
 
 def _no_views_note(model: SocialModel, rounds: int) -> list[str]:

@@ -10,7 +10,7 @@ from prism_mesa.errors import AgentError
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.platform_model import PlatformModel
-from prism_mesa.social.state.population import AWAY, GONE, WAITING
+from prism_mesa.social.state.population import AWAY, GONE, SUSPENDED, WAITING
 from prism_mesa.social.world.profiles import draw_interests, draw_profiles
 from prism_mesa.social.world.rates import popularity_of_last
 
@@ -92,7 +92,7 @@ def require_row(platform: Platform, row: int, *, only_present: bool = False) -> 
     """
     population = platform.population
     is_row = 0 <= row < len(population) and row not in platform.leaving
-    can_join = not only_present and is_row and population.membership[row] in (WAITING, AWAY)
+    can_join = not only_present and is_row and population.membership[row] in (WAITING, AWAY, SUSPENDED)
     if not (is_row and (population.present[row] or can_join)):
         raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(population) - 1})")
     return int(row)

@@ -34,6 +34,7 @@ FEED_READY: Final = "feed_ready"
 SEES_POST: Final = "sees_post"
 FEED_DONE: Final = "feed_done"
 IGNORES: Final = "ignores"
+ABANDONS: Final = "abandons"
 DECIDES: Final = "decides"
 ROUND_ENDS: Final = "round_ends"
 
@@ -88,7 +89,9 @@ TRIGGER_RULES: Final = (
 )
 """The rules by state; `IGNORES` does not fire for a post that the chart claims (`claims_post`)."""
 
-FIRED_TRIGGERS: Final = frozenset({FEED_READY, ROUND_ENDS, TIMEOUT} | {rule.trigger for rule in TRIGGER_RULES})
+FIRED_TRIGGERS: Final = frozenset(
+    {FEED_READY, ROUND_ENDS, TIMEOUT, ABANDONS} | {rule.trigger for rule in TRIGGER_RULES}
+)
 """All triggers that a round fires."""
 
 
@@ -119,6 +122,7 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
         Transition(TIMEOUT, SCROLLING, RESTING),
         Transition(TIMEOUT, (EVALUATING, COMPOSING, RESTING), SCROLLING),
         Transition(ROUND_ENDS, ANY, IDLE),
+        Transition(ABANDONS, COMPOSING, SCROLLING),
     ]
     return Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2}, invariant=_BAND, name=name)
 
@@ -185,6 +189,18 @@ def configure_chart(params: StatechartParams, *, asks_action: bool, chart: State
     chart_copy = chart.with_settings(oracle_enabled=oracle_enabled, strict=params.strict)
     chart_copy.invariant = _BAND if chart_copy.invariant is None else chart_copy.invariant
     return chart_copy
+
+
+def with_abandoning(chart: Statechart) -> Statechart:
+    """Return a chart in which agents can give up an action because of a label or friction.
+
+    If the chart has no trigger `abandons`, it leads from all states before an engagement to SCROLLING.
+    """
+    if ABANDONS in chart.triggers or SCROLLING not in chart.states:
+        return chart
+    sources = dict.fromkeys(t.source for t in chart.transitions if t.target in ACTION_INDICES and t.source is not ANY)
+    more = [Transition(ABANDONS, source, SCROLLING) for source in sources]
+    return chart.with_settings(oracle_enabled=chart.oracle_enabled, more=more)
 
 
 def load_chart(object_name: str) -> Statechart:

@@ -89,7 +89,7 @@ def require_free_names(declared: Attributes, interventions: Sequence[Interventio
             if name in used_names or f"{root}.{name}" in fields:
                 raise ConfigError(f"attributes: {name}: {root}s already have a field of that name: choose another")
     for act in interventions:
-        if act.name in {*agent_names, *declared.agents, *post_names, *declared.posts}:
+        if {act.name, f"{act.name}_round"} & {*agent_names, *declared.agents, *post_names, *declared.posts}:
             raise ConfigError(f"interventions: {act.name}: agents or posts already have a column of that name")
 
 

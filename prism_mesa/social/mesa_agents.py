@@ -16,7 +16,7 @@ from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents, PlatformAgent
 from prism_mesa.social.platform_model import PlatformModel
-from prism_mesa.social.state.population import AWAY, WAITING
+from prism_mesa.social.state.population import AWAY, SUSPENDED, WAITING
 from prism_mesa.statechart import AgentState
 
 
@@ -89,7 +89,7 @@ class PopulationModel(PlatformModel):
         population = self.population
         for row, agent in self._agents_by_row.items():
             is_absent = not population.present[row] and row not in self.leaving
-            if is_absent and population.membership[row] in (WAITING, AWAY):
+            if is_absent and population.membership[row] in (WAITING, AWAY, SUSPENDED):
                 by_class[type(agent)].append(agent)
         return by_class
 

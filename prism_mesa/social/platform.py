@@ -19,7 +19,7 @@ import pandas as pd
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.errors import DataError, format_count, one_line
-from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
+from prism_mesa.kernels.utility import NO_MARKS, Tastes, TasteTables, utilities
 from prism_mesa.reasoner import AnyReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, restore_object, take_snapshot
 from prism_mesa.social.params import SocialParams
@@ -34,6 +34,7 @@ from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import IDENTITY_COLUMNS, NO_POST, History, Rows
+from prism_mesa.social.state.post_acts import PostActs
 from prism_mesa.social.state.posts import Posts, similarities, to_relevance
 from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import RecordedAgents
@@ -116,6 +117,8 @@ class Platform(Restorable):
         met: With `feed.repeats`, the roots of these posts, one entry per impression.
         engagements, relations: Likes and reshares so far; mutes, blocks and reports so far.
         assignments: The agents that named interventions treat, and their control.
+        post_acts: The posts and accounts that interventions have met.
+        marks: The labels and frictions of this round, until it closes.
         group_counts: Impressions and engagements by group of agents, for bridging feeds.
         opinions: Stances before the first round, and your own rule of influence.
         liked: The last likes by tools of each agent: row -> (round, tick, post).
@@ -137,9 +140,9 @@ class Platform(Restorable):
     """
 
     saved_fields = tuple(
-        "population posts history exposure depths copies met engagements group_counts relations assignments opinions "
-        "liked notebook outcomes recorded round tick first_of_round events pending leaving counts totals sources "
-        "written tick_counts agent_ticks row_by_row_guards notes".split()
+        "population posts history exposure depths copies met engagements group_counts relations assignments post_acts "
+        "opinions liked notebook outcomes recorded round tick first_of_round events pending leaving counts totals "
+        "sources written tick_counts agent_ticks row_by_row_guards notes".split()
     )
     agent_objects: AgentObjects
 
@@ -175,6 +178,7 @@ class Platform(Restorable):
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.copies, self.met = (Exposure(n if params.feed.repeats else 0) for _ in range(2))
         self.engagements, self.relations, self.assignments = Engagements(), Relations(), Assignments()
+        self.post_acts, self.marks = PostActs(), NO_MARKS
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
         self.recorded = RecordedAgents(params.records, n, streams)
@@ -272,7 +276,8 @@ class Platform(Restorable):
 
     def begin_events(self) -> None:
         """Copy uncommitted events, so that the buffers that hold them can be reused."""
-        for events in (self.events.impressions, self.events.engagements, self.events.moves):
+        events_of_walks = self.events.impressions, self.events.engagements, self.events.moves, self.events.given_up
+        for events in events_of_walks:
             events[:] = [tuple(map(np.copy, columns)) for columns in events]
         self.walk_buffers.begin_round()
 
@@ -368,7 +373,7 @@ class Platform(Restorable):
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:
         """Return the log-odds in the utility of a post to a reader, by name."""
-        state = self.posts, self.network, self.population.attributes, self.met
+        state = self.posts, self.network, self.population.attributes, self.met, self.marks
         return self.odds.explain(max(self.round, 0), reader, post, *state)
 
     def roots_read(self, row: int) -> npt.NDArray[np.int32]:
@@ -379,7 +384,7 @@ class Platform(Restorable):
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:
         """The parameters and arrays of utility in this round."""
-        tables = self.odds.tables(self.network, self.population.attributes, self.met)
+        tables = self.odds.tables(self.network, self.population.attributes, self.met, self.marks)
         return self.odds.tastes(max(self.round, 0)), tables
 
     def similarities(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:

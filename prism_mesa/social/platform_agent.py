@@ -16,11 +16,26 @@ from prism_mesa.errors import AgentError, StateTypeError, format_count, one_line
 from prism_mesa.llm.text import clean_text
 from prism_mesa.markup import card_html, chip_html, facts_html, fold_html, html_or_repr, table_html
 from prism_mesa.reasoner import Question, make_question
-from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
+from prism_mesa.social.behavior import (
+    ABANDONS,
+    ACTION_INDICES,
+    IDLE,
+    IS_INTERESTED,
+    SEES_POST,
+    SHOULD_ENGAGE,
+    next_trigger,
+)
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import ask_single
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next, rollback_on_error
+from prism_mesa.social.round.effects import (
+    apply_effects,
+    give_up,
+    note_engagement,
+    pass_posts,
+    read_next,
+    rollback_on_error,
+)
 from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, SCRIPT, UNBLOCK, UNFOLLOW, UNMUTE
 from prism_mesa.social.round.follows import absence, note_decision, other_row
 from prism_mesa.social.round.questions import personalities, questions, to_archetype
@@ -303,10 +318,18 @@ class PlatformAgent:
             outcome = None if choice is None else platform.chart.resolve_key(source, trigger, choice, guards)
         if outcome is None or outcome.target is None:
             return None
+        if trigger != ABANDONS and self._gives_up(outcome.target, context):
+            return self.fire(ABANDONS, context)
         with rollback_on_error(platform, self.row) if outcome.action is not None else nullcontext():
             platform.chart.take(outcome, self, context)
         apply_effects(platform, self.row, platform.trigger_code(trigger), source, outcome.target, was_open=was_open)
         return outcome.target
+
+    def _gives_up(self, target: AgentState, context: Any) -> bool:
+        post = context.post_id if isinstance(context, Post) else NO_POST
+        action = ACTION_INDICES.get(target)
+        is_new = action is not None and target is not self.state and post != NO_POST
+        return is_new and action is not None and give_up(self._platform, self.row, post, action)
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
         if len(options) == 1:

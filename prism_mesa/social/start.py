@@ -10,12 +10,13 @@ from typing import Final
 from prism_mesa.errors import ChartError, ConfigError, NotedWarning
 from prism_mesa.kernels.compiling import compile_ahead
 from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
-from prism_mesa.social.behavior import configure_chart
+from prism_mesa.social.behavior import ABANDONS, configure_chart, with_abandoning
 from prism_mesa.social.chart_checks import check_chart, require_free_names
 from prism_mesa.social.content.writer import choose_writer
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform, RoundRecorder
 from prism_mesa.social.platform_agent import PlainAgents
+from prism_mesa.social.round.acts import check_acts
 from prism_mesa.social.round.choices import unlearned_notes
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
@@ -60,6 +61,7 @@ def start_platform(
     drawn_world = make_world(params, streams, world)
     attributes = drawn_world.attributes.schema
     require_free_names(attributes, params.interventions)
+    check_acts(params, attributes)
     chart_in_use, chart_notes = _choose_chart(params, chart, attributes)
     chosen_reasoner = reasoner or make_reasoner(params.combined_reasoner)
     if not hasattr(chosen_reasoner, "batch_reasoner"):
@@ -116,5 +118,10 @@ def _choose_chart(
     chart_copy = configure_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
     if chart is None and not params.statechart.chart:  # tests check PRISM's charts
         return chart_copy, ()
+    added_note: tuple[str, ...] = ()
+    if ABANDONS not in chart_copy.triggers and any(act.label or act.friction for act in params.interventions):
+        chart_copy = with_abandoning(chart_copy)
+        added_note = (f"chart {chart_copy.name}: {ABANDONS} was added: agents that give up an action scroll on",)
     glances = [params.feed.glances, *(act.set.get("feed.glances", 1) for act in params.interventions)]
-    return chart_copy, check_chart(chart_copy, WalkTables(chart_copy, attributes), attributes.fields, glances)
+    notes = check_chart(chart_copy, WalkTables(chart_copy, attributes), attributes.fields, glances)
+    return chart_copy, (*added_note, *notes)

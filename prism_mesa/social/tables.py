@@ -55,8 +55,11 @@ TRANSITIONS: Final = TableSchema(
 _SOURCE_COUNT: Final = Column(
     "source", "int", "number of times that the agent has read this root so far (`feed.repeats`)", optional=True
 )
+_LABEL: Final = Column(
+    "label", "category", "name or number of the first label on the post that the agent saw", blank=True, optional=True
+)
 IMPRESSIONS: Final = TableSchema(
-    "impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT, _SOURCE_COUNT)
+    "impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT, _SOURCE_COUNT, _LABEL)
 )
 ENGAGEMENTS: Final = TableSchema(
     "engagements",
@@ -230,26 +233,65 @@ INFLUENCES: Final = TableSchema(
     ),
 )
 
+DONE: Final = ("label", "remove", "like", "suspend", "post", "abandon", "refuse")
+"""What an act of the platform does; see table `acts`."""
+ACTS: Final = TableSchema(
+    "acts",
+    "something that an intervention did to a post or an agent",
+    (
+        _ROUND,
+        Column(
+            "act",
+            "category",
+            "label, remove or like a post; suspend an agent; post as an agent; abandon: the agent gave up an action; "
+            "refuse: a cap refused its reshare",
+            one_of=DONE,
+        ),
+        Column("name", "category", "name of the intervention, or else its number, from 0"),
+        _POST_OR_NONE,
+        Column("agent", "int", "row of the agent in `agents`, or -1"),
+        Column("action", "category", "the action that the agent gave up or was refused", one_of=ACTIONS, blank=True),
+    ),
+)
+
 ALWAYS: Final = index_tables(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS)
 """The tables of every run of the platform."""
 
-SOCIAL_TABLES: Final = ALWAYS | index_tables(VIEWS, THOUGHTS, NOTES, FOLLOWS, CHURN, OPINIONS, STANCES, INFLUENCES)
+SOCIAL_TABLES: Final = ALWAYS | index_tables(
+    VIEWS, THOUGHTS, NOTES, FOLLOWS, CHURN, OPINIONS, STANCES, INFLUENCES, ACTS
+)
 """All tables of a run of the platform. Some exist only under a condition: `views` with `records.views`; `thoughts` and
 `notes` with `content: llm`; `follows` with `network.dynamics: live`, or decisions by scripts or tools; `churn` with
-`agents.churn`, or scripts that add or remove agents; `opinions`, `stances` and `influences` with `opinions.of`."""
+`agents.churn`, or scripts that add or remove agents; `opinions`, `stances` and `influences` with `opinions.of`; `acts`
+with interventions that act on posts or accounts."""
 
 
 def make_tables(
-    declared: Attributes, llms: Sequence[str] = (), interventions: Sequence[str] = ()
+    declared: Attributes, llms: Sequence[str] = (), named: Sequence[str] = (), covering: Sequence[str] = ()
 ) -> dict[str, TableSchema]:
-    """Return the tables of a run, with columns for declared attributes, several LLMs, and named interventions."""
+    """Return the tables of a run, with columns for declared attributes, several LLMs, and interventions.
+
+    `named` are the names of interventions, and `covering` those of interventions with a `coverage`.
+    """
     meaning = "the agent's group in the intervention of this name; empty: it was never eligible"
     agents = (
         *([Column("llm", "category", "the agent's LLM at the end of the run")] if llms else ()),
         *(attribute.to_table_column("the agent") for attribute in declared.agents.values()),
-        *(Column(name, "category", meaning, one_of=GROUPS, blank=True) for name in interventions),
+        *(Column(name, "category", meaning, one_of=GROUPS, blank=True) for name in named),
     )
     root = "the post, or of the root of a reshare"
-    posts = tuple(attribute.to_table_column(root) for attribute in declared.posts.values())
+    covered = "whether the intervention of this name covers the root; empty: it did not meet it"
+    since = "round from which the intervention applies to the root, or would if it covered it; -1: it did not meet it"
+    posts = (
+        *(attribute.to_table_column(root) for attribute in declared.posts.values()),
+        *(
+            column
+            for name in covering
+            for column in (
+                Column(name, "category", covered, one_of=GROUPS, blank=True),
+                Column(f"{name}_round", "int", since),
+            )
+        ),
+    )
     extra = {AGENTS.name: agents, POSTS.name: posts}
     return {name: replace(table, columns=table.columns + extra.get(name, ())) for name, table in SOCIAL_TABLES.items()}

@@ -1,6 +1,6 @@
 """The statechart engine: it fires triggers, applies choices, and explains both."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -193,11 +193,13 @@ class Statechart(ChartDefinition):
         """Find faults without running; see `prism_mesa.statechart.checks.check`."""
         return check(self, fired, fields)
 
-    def with_settings(self, *, oracle_enabled: bool, strict: bool | None = None) -> "Statechart":
-        """Return a chart with the same transitions, other settings, and no counted guard errors."""
+    def with_settings(
+        self, *, oracle_enabled: bool, strict: bool | None = None, more: Sequence[Transition] = ()
+    ) -> "Statechart":
+        """Return a chart with other settings, `more` transitions at the end, and no counted guard errors."""
         return Statechart(
             self.states,
-            self.transitions,
+            [*self.transitions, *more],
             self.initial,
             oracle_enabled=oracle_enabled,
             timeouts=self.timeouts,

@@ -16,6 +16,7 @@ from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.feeds.outbox import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round.acts import feed_acts
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.feeds import RankInputs, discover, make_outbox, make_scoring
 from prism_mesa.social.state.posts import RESHARE
@@ -69,25 +70,32 @@ class RankedFeed:
         order: Indices into `candidates`, best first, without repeated roots.
         repeat_factors: For each index in `order`, the factors for better posts by the same author or group.
         slots: Posts that may be shown in addition to the ranked posts.
+        acts, acts_out: What interventions change in the feed, and the posts that they leave out.
     """
 
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row, platform = model, row, model.platform
         rows = np.array([row])
         feeds = platform.feeds.assign(rows, AgentColumns(platform, rows), platform.assignments)
-        [(_, self.params, user_feed)] = feeds
+        [(_, self.params, user_feed, acts)] = feeds
         n_agents, current_round = len(platform.population), platform.round
-        self.outbox = make_outbox(platform.posts, self.params, n_agents, current_round)
+        self.acts = feed_acts(platform, acts)
+        self.outbox = make_outbox(platform.posts, self.params, n_agents, current_round, is_hidden=self.acts.is_hidden)
         feed_state = self.outbox, platform.population, platform.posts, self.params, platform.streams, current_round
-        discoveries = discover(rows.astype(np.int32), *feed_state)
-        self.scoring = make_scoring(*feed_state, discoveries, platform.groups)
+        discoveries = discover(rows.astype(np.int32), *feed_state, self.acts.is_hidden)
+        self.scoring = make_scoring(*feed_state, discoveries, platform.groups, self.acts)
         self.slots = discoveries.limit_to(self.params.slots)
         post, is_followed = self._list_candidates()
         self._n_followed = int(is_followed.sum())
-        self.listed_indices = np.flatnonzero(self._can_show(post))
+        shift = self._added_scores(post, is_followed)
+        hidden = np.flatnonzero(self.acts.is_hidden) + self.outbox.first
+        self.acts_out = {*hidden.tolist(), *post[shift == -np.inf].tolist()}
+        self.listed_indices = np.flatnonzero(self._can_show(post) & (shift > -np.inf))
         visible = post[self.listed_indices], is_followed[self.listed_indices]
         self.candidates = Candidates(platform, row, self.params, user_feed, self.outbox, self.scoring, *visible)
         self.scored: ScoredCandidates | None = explain_scores(self.candidates) if len(visible[0]) else None
+        if self.scored is not None and self.acts:
+            self.scored = self.scored.with_added(shift[self.listed_indices])
         self.order, self.repeat_factors = self._rank_candidates()
 
     def _list_candidates(self) -> tuple[Ints, npt.NDArray[np.bool_]]:
@@ -100,6 +108,15 @@ class RankedFeed:
         audience = Audience(network.indptr, network.indices, *exposure.lists, *hidden, *platform.copies.lists)
         _, post, is_followed = RankInputs(audience, self.outbox, self.scoring).list_all(reader)
         return post.astype(np.int64), is_followed
+
+    def _added_scores(self, post: Ints, is_followed: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        """Return what acts of the platform add to the score of each candidate, -inf to leave it out."""
+        added, rows = np.zeros(len(post)), np.flatnonzero(post >= 0)
+        if len(self.acts.shift):
+            added[rows] += self.acts.shift[post[rows] - self.outbox.first]
+        if self.acts.pair_shift is not None:
+            added += self.acts.pair_shift(np.full(len(post), self.row, np.int32), post.astype(np.int32), is_followed)
+        return added
 
     def _can_show(self, post: Ints) -> npt.NDArray[np.bool_]:
         platform, posts = self.model.platform, self.model.posts
@@ -203,6 +220,8 @@ class RankedFeed:
         for other in (author, writer):
             if model.relations.are_hidden(np.array([self.row]), np.array([other]))[0]:
                 return f"the agent sees no posts by {agent_label(model, other)}, because of a mute or a block"
+        if post in self.acts_out:
+            return "an intervention leaves it out of the agent's feeds"
         if root in model.platform.roots_read(self.row):
             verb = "engaged with" if self.params.repeats else "read"
             return f"the agent had {verb} it, or another copy of it, before"

@@ -189,6 +189,8 @@ def _move_lines(explanation: Explanation, move: Move) -> Iterator[str]:
     change = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
     meaning = _move_meaning(explanation.agent, move)
     yield f"  tick {move.tick}: {move.state.value} {change}, on '{move.trigger}'{meaning}"
+    if move.given_up:
+        yield f"      Abandoned: {move.given_up}."
     if move.trigger == SEES_POST and move.feed_note:
         yield f"      In its feed: {move.feed_note}."
     if move.trigger == SEES_POST and move.log_odds:
@@ -408,7 +410,8 @@ def _ranked_actions(agent: TracedAgent, agent_round: AgentRound) -> Iterator[tup
             rank = 2 if move.answer is None else 1
             yield rank, f"It read {_short_post(agent, move.post)} and went on, because {_reason(agent, move)}."
         elif move.state is AgentState.COMPOSING:
-            yield 1, f"It was about to engage with {_short_post(agent, move.post)}, but stopped on '{move.trigger}'."
+            why = f"gave up: {move.given_up}" if move.given_up else f"stopped on '{move.trigger}'"
+            yield 1, f"It was about to engage with {_short_post(agent, move.post)}, but {why}."
             draft = None
     if draft and draft.post:
         yield 1, f"It was about to engage with {_short_post(agent, draft.post)} when the round ended."

@@ -1,8 +1,8 @@
 """The scores of a reader's candidates and their terms, in each feed mode."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -64,6 +64,11 @@ class ScoredCandidates:
     factors: Mapping[str, Floats] = field(default_factory=dict)
     inputs: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     shows_score: bool = True
+
+    def with_added(self, added: Floats) -> Self:
+        """Return the scores with numbers that interventions add."""
+        inputs = {**self.inputs, "added by interventions": added} if added.any() else self.inputs
+        return replace(self, score=self.score + added, inputs=inputs)
 
     def describe(self, index: int, repeat_factors: RepeatFactors, *, detailed: bool) -> str:
         """Describe a candidate's score, lowered by `repeat_factors`; `detailed` adds its terms."""

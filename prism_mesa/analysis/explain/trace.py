@@ -15,9 +15,10 @@ from prism_mesa.llm.text import NAME_CAP, clean_text
 from prism_mesa.reasoner import Answer, Question, Reasoner
 from prism_mesa.reasoner.oracle import read_reason
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.behavior import SEES_POST
+from prism_mesa.social.behavior import ABANDONS, SEES_POST
 from prism_mesa.social.content.activity import ActivityKind
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round.acts import giving_up_text
 from prism_mesa.social.round.choices import ask_single, choice_draws
 from prism_mesa.social.round.presence import online_draws, online_probabilities
 from prism_mesa.social.state.population import NO_POST
@@ -40,6 +41,7 @@ class Move:
         words: The words that the agent added to a reply or reshare.
         log_odds: The terms of the post's utility other than relevance (`Platform.log_odds`).
         feed_note: Why the post was at its place in the feed.
+        given_up: Why the agent gave up its action.
     """
 
     tick: int
@@ -58,6 +60,7 @@ class Move:
     words: str = ""
     log_odds: dict[str, float] = field(default_factory=dict)
     feed_note: str = ""
+    given_up: str = ""
 
     @property
     def reason(self) -> str:
@@ -197,12 +200,18 @@ class TracedAgent(SocialAgent):
         candidates = model.chart.explain(self, trigger, context)
         post = context if isinstance(context, Post) else None
         # the clock advances before a trigger fires
-        self._current_move = Move(model.tick, self.state, self.ticks_in_state, trigger, post, candidates)
+        move = Move(model.tick, self.state, self.ticks_in_state, trigger, post, candidates)
+        if trigger == ABANDONS and post is not None:
+            move.given_up = giving_up_text(model.platform)
+        self._current_move = move
         if trigger == SEES_POST and post is not None:
             self._current_move.log_odds = model.platform.log_odds(self.row, post.post_id)
             reasons = self.rounds[-1].reasons
             self._current_move.feed_note = "" if reasons is None else reasons.detailed_texts.get(post.post_id, "")
-        self._current_move.target = super().fire(trigger, context)
+        target = super().fire(trigger, context)
+        if self._current_move is not move:  # the agent gave up, which is a move of its own
+            return target
+        self._current_move.target = target
         if self._current_move.target is AgentState.COMPOSING:
             self._current_move.action = self.pending_action
             draws = model.streams.uniform("action", self.row, round_=model.round, tick=model.tick)

@@ -39,6 +39,8 @@ def extra_candidate(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, 
     if number < first_two_hops:
         u = uniform(mix(mix(scoring.outsider_key, np.uint64(number)), np.uint64(reader)))
         local = np.int64(u * outbox.n)
+        if len(scoring.shown) > 0:
+            local = np.int64(scoring.shown[np.int64(u * len(scoring.shown))])
     elif number < first_trending:
         local = _draw_two_hops(number - first_two_hops, reader, outbox, scoring, audience)
     elif number < first_search:

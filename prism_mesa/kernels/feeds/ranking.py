@@ -287,7 +287,7 @@ def rank(
         for j in range(n):
             reader, last = readers[n_ranked + j], scratch.ends[j]
             fresh = find_fresh(reader, first, last, scratch.followed_ends[j], outbox, scoring, audience, scratch)
-            score_fresh(reader, fresh, scratch.followed_ends[j], n_scored, outbox.first, scoring, scratch)
+            fresh = score_fresh(reader, fresh, scratch.followed_ends[j], n_scored, outbox.first, scoring, scratch)
             n_feed[reader] = _write_feed(reader, fresh, audience, outbox, scoring, scratch, feed)
             first = last
         n_scored += first

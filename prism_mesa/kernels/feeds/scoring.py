@@ -105,6 +105,7 @@ class Scoring(NamedTuple):
         max_followed: Maximum number of posts by followed agents, or -1 for all (`feed.candidates.followed`).
         n_outsiders, outsider_key: Number of posts drawn from the whole platform for each reader, and the key of their
             draws (`feed.candidates.out_of_network`).
+        shown: Local numbers of the posts to draw from; empty if all visible posts can be shown.
         n_two_hops, two_hops_key: The same for posts by followees of followees (`feed.candidates.two_hops`).
         trending: Local numbers of trending posts, the same for all readers (`feed.candidates.trending`).
         search_results: Local numbers of the results of a search for each topic, shape (topics, posts), then `NO_POST`.
@@ -118,6 +119,9 @@ class Scoring(NamedTuple):
         group, n_groups: The group of each agent (`feed.attribute`); empty without groups.
         author: Authors of all posts.
         user_scores: Scores of all candidates, in the order of `gathering.list_candidates`, for `USER_SCORES`.
+        shift: Added to the score of each visible post; empty if nothing is added.
+        pair_shift: Added to the score of each candidate, in the same order; empty if nothing is added. Candidates with
+            a score of -inf are dropped.
     """
 
     mode: int
@@ -130,6 +134,7 @@ class Scoring(NamedTuple):
     max_followed: int
     n_outsiders: int
     outsider_key: np.uint64
+    shown: Int32
     n_two_hops: int
     two_hops_key: np.uint64
     trending: Int32
@@ -144,6 +149,8 @@ class Scoring(NamedTuple):
     n_groups: int
     author: Int32
     user_scores: Floats
+    shift: Floats
+    pair_shift: Floats
 
 
 @inline_kernel
@@ -191,20 +198,31 @@ def sort_key(score: Any, tag: Any) -> np.uint64:
 @inline_kernel
 def score_fresh(
     reader: Any, n: Any, followed_end: Any, first_score: Any, first: Any, scoring: Scoring, scratch: RankScratch
-) -> None:
-    """Write the scores and sort keys of the first `n` of `RankScratch.fresh`.
+) -> Any:
+    """Write the scores and sort keys of the first `n` of `RankScratch.fresh`; return how many can be shown.
 
     In mode `USER_SCORES`, the score of candidate 0 is at `first_score`.
     """
+    n_kept, is_shifted = np.int64(0), len(scoring.shift) > 0
     for i in range(n):
         candidate = scratch.fresh[i]
         tag = scratch.tag[np.uint64(candidate)]
-        if scoring.mode == CHRONOLOGICAL:
+        if scoring.mode == CHRONOLOGICAL and not is_shifted and len(scoring.pair_shift) == 0:
             scratch.key[i] = tag
+            n_kept += 1
             continue
         if scoring.mode == USER_SCORES:
             score = scoring.user_scores[first_score + candidate]
         else:
             score = score_post(reader, np.int64(tag >> np.uint32(1)), candidate >= followed_end, first, scoring)
+        if is_shifted:
+            score += scoring.shift[np.int64(tag >> np.uint32(1))]
+        if len(scoring.pair_shift) > 0:
+            score += scoring.pair_shift[first_score + candidate]
+        if score == -np.inf:
+            continue
         scratch.score[candidate] = score
-        scratch.key[i] = sort_key(score, tag)
+        scratch.fresh[n_kept] = candidate
+        scratch.key[n_kept] = sort_key(score, tag)
+        n_kept += 1
+    return n_kept

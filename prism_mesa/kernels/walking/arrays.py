@@ -87,6 +87,7 @@ class ChartTables(NamedTuple):
         timeout: Ticks after which each state times out; 0 if the threshold is the agent's.
         timeout_trigger: Code of the timeout trigger, or `NOTHING`.
         sees_trigger: Code of the trigger that reads the next post, or `NOTHING`.
+        abandons_trigger: Code of the trigger with which agents give up an action, or `NOTHING`.
         rule_start: Rules of state s are ``rule_start[s]`` .. ``rule_start[s + 1] - 1``.
         rule_program: Program of each rule's condition, or `NOTHING` if the rule always applies.
         rule_trigger: Trigger of each rule, or `NOTHING` if the chart lacks the trigger.
@@ -106,6 +107,7 @@ class ChartTables(NamedTuple):
     timeout: UInt32
     timeout_trigger: int
     sees_trigger: int
+    abandons_trigger: int
     rule_start: UInt32
     rule_program: Int32
     rule_trigger: Int32

@@ -9,7 +9,7 @@ from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.programs import FAULT, run_program
-from prism_mesa.kernels.utility import preview_taste
+from prism_mesa.kernels.utility import giving_up, preview_taste
 from prism_mesa.kernels.walking.arrays import (
     FIRST_SET,
     GUARDED,
@@ -117,7 +117,7 @@ def choice_draw(key: np.uint64, tick: Any, trigger: np.uint64, row: Any) -> floa
     return uniform(mix(mix(mix(key, np.uint64(tick)), trigger), np.uint64(row)))
 
 
-STOPPED, IMPRESSIONS, ENGAGEMENTS, MOVES = range(4)
+STOPPED, IMPRESSIONS, ENGAGEMENTS, MOVES, GIVEN_UP = range(5)
 """Indices into `WalkOutput.size`."""
 
 
@@ -206,6 +206,29 @@ def find_outcome(
         out.has_value[program] = 1
         key |= np.int64(value) << np.int64(arm - first)
     return np.int64(chart.outcome[np.uint32(chart.outcome_start[cell] + key)]), loaded
+
+
+@early_inline_kernel
+def gives_up(
+    tick: Any, row: Any, trigger: Any, state: Any, target: Any, post: Any, world: World, out: WalkOutput
+) -> Any:
+    """Return whether an agent gives up the action of a target state because of a label or friction, and note it."""
+    chart, marks, posts = world.chart, world.taste_tables.marks, world.posts
+    if len(marks.key) == 0 or trigger == chart.abandons_trigger or target == state or chart.engages[target] < 0:
+        return False
+    acted_on = find_trigger_post(row, trigger, post, world)
+    if acted_on < 0:
+        return False
+    mark = giving_up(row, np.int64(posts.root[acted_on]), chart.engages[target], marks, posts.key)
+    if mark >= 0:
+        index = np.uint32(out.size[GIVEN_UP])
+        out.given_up[0, index] = tick
+        out.given_up[1, index] = row
+        out.given_up[2, index] = acted_on
+        out.given_up[3, index] = chart.engages[target]
+        out.given_up[4, index] = mark
+        out.size[GIVEN_UP] = index + 1
+    return mark >= 0
 
 
 @early_inline_kernel

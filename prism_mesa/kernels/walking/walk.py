@@ -21,7 +21,15 @@ from prism_mesa.kernels.walking.arrays import (
     UNDECIDED,
 )
 from prism_mesa.kernels.walking.reading import find_trigger_post, load_agent, load_state, prefetch_group
-from prism_mesa.kernels.walking.steps import STOPPED, answer_choice, find_outcome, find_trigger, scroll_past, transition
+from prism_mesa.kernels.walking.steps import (
+    STOPPED,
+    answer_choice,
+    find_outcome,
+    find_trigger,
+    gives_up,
+    scroll_past,
+    transition,
+)
 from prism_mesa.kernels.walking.world import Starts, WalkOutput, World
 
 type UInt8 = npt.NDArray[np.uint8]
@@ -81,6 +89,9 @@ def _walk_one(starts: Starts, i: Any, until: Any, is_recorded: Any, world: World
             was_open, decided_post = np.int64(1), find_trigger_post(row, trigger, post, world)
             out.answered[FIRST_SET - outcome] += 1
             outcome, loaded = answer_choice(tick, row, trigger, outcome, post, decided_post, loaded, registers, world)
+        if trigger >= 0 and outcome >= 0 and gives_up(tick, row, trigger, state, outcome, post, world, out):
+            trigger, was_open, decided_post = np.int64(chart.abandons_trigger), np.int64(0), np.int64(POST_AT_HAND)
+            outcome, loaded = find_outcome(row, trigger, state, post, loaded, registers, world, out)
         if trigger >= 0 and outcome <= UNDECIDED:
             _stop(row, tick, trigger, outcome, out)
             break

@@ -124,7 +124,7 @@ class World(NamedTuple):
 
 
 class WalkOutput(NamedTuple):
-    """The events of a walk; `size` has the numbers of stopped agents, impressions, engagements and moves.
+    """The events of a walk; `size` has the numbers of stopped agents, impressions, engagements, moves and give-ups.
 
     Attributes:
         counts: Number of agents in each state at the end of each tick, shape (ticks, states).
@@ -133,6 +133,7 @@ class WalkOutput(NamedTuple):
         impressions: Rows for tick, row and post.
         engagements: Rows for tick, row, post and action.
         moves: Rows for tick, row, packed move, post, and whether the choice was open.
+        given_up: Rows for tick, row, post, action, and the label or friction for which the agent gave up the action.
         has_value: Whether the program of each guard has returned a value.
         registers: The registers of the guards, for use within a walk.
     """
@@ -144,5 +145,6 @@ class WalkOutput(NamedTuple):
     impressions: Table[np.int32]
     engagements: Table[np.int32]
     moves: Table[np.int32]
+    given_up: Table[np.int32]
     has_value: UInt8
     registers: Floats

@@ -11,6 +11,7 @@ import pyarrow as pa
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.runs.records.arrow_rows import category_column
 from prism_mesa.runs.records.folder import PART_ROWS
+from prism_mesa.social.round.acts import covering_acts, post_groups
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.assignments import GROUPS, NOT_ELIGIBLE
 from prism_mesa.social.state.attributes import Attribute
@@ -76,7 +77,11 @@ def _post_columns(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.int
     columns["comment"] = _text_column([posts.texts[i] for i in comments], comment_index)
     columns["media_type"] = _text_column([type_ for type_, _ in media], index)
     columns["media_description"] = _text_column([description for _, description in media], index)
-    return columns | _attribute_columns(model.platform.attributes.schema.posts, posts.attributes[rows])
+    columns |= _attribute_columns(model.platform.attributes.schema.posts, posts.attributes[rows])
+    for number, act in covering_acts(model.platform):
+        groups, due = post_groups(model.platform, number, act, np.arange(rows.start, rows.stop))
+        columns |= {str(act.name): category_column(groups, GROUPS), f"{act.name}_round": due}
+    return columns
 
 
 def _attribute_columns(attributes: Mapping[str, Attribute], values: npt.NDArray[np.float64]) -> dict[str, Any]:

@@ -27,6 +27,7 @@ from prism_mesa.social.content.activity import (
     strip_quotes,
 )
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.acts import hidden_from
 from prism_mesa.social.round.effects import note_engagement, read_posts
 from prism_mesa.social.round.engagements import has_engaged
 from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, TOOL, UNBLOCK, UNFOLLOW, UNMUTE
@@ -267,6 +268,7 @@ class PlatformTools:
         """Return the posts of `ids` whose author and whose root's author are not hidden from the agent."""
         posts, are_hidden = self.platform.posts, self.platform.relations.are_hidden
         row = np.full(len(ids), self.row)
+        ids, row = (part[~hidden_from(self.platform, self.row, ids)] for part in (ids, row))
         return ids[~(are_hidden(row, posts.author[ids]) | are_hidden(row, posts.author[posts.root[ids]]))]
 
     def _describe_posts(self, ids: Rows, *, looked_at: int) -> list[str]:
@@ -278,11 +280,13 @@ class PlatformTools:
         writers = (posts.author[ids], posts.author[posts.root[ids]])
         apart = np.logical_or.reduce([relations.are_blocked(row, writer) for writer in writers])
         muted = np.logical_or.reduce([relations.are_hidden(row, writer) & (writer != looked_at) for writer in writers])
-        shown_ids = ids[~(apart | muted)].tolist()
+        removed = hidden_from(self.platform, self.row, ids)
+        shown_ids = ids[~(apart | muted | removed)].tolist()
         lines = dict(zip(shown_ids, post_lines(self.platform, shown_ids), strict=True))
-        for post, is_apart in zip(ids[apart | muted].tolist(), apart[apart | muted].tolist(), strict=True):
+        for post, is_removed, is_apart in zip(ids.tolist(), removed.tolist(), apart.tolist(), strict=True):
             reason = "a block stands between you and its author" if is_apart else "you have muted its author"
-            lines[post] = f"post {post} is not shown: {reason}"
+            reason = "the platform has removed it" if is_removed else reason
+            lines.setdefault(post, f"post {post} is not shown: {reason}")
         return [lines[post] for post in ids.tolist()]
 
     def _feed_posts(self) -> list[int]:

@@ -1,14 +1,17 @@
-"""Parameters of interventions, which change settings during a run."""
+"""Parameters of interventions: what the platform does during a run, from when on, and for which agents."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final, Self
+from math import exp
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import MAPPING_KEYS, Params, list_leaves
+from prism_mesa.params import MAPPING_KEYS, LogOdds, Params, Share, list_leaves
 from prism_mesa.social.params.agents import ChurnParams, HomophilyParams
+from prism_mesa.social.params.attributes import Value
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.network import NetworkRatesParams
 from prism_mesa.statechart import parse_expression
@@ -36,15 +39,151 @@ TARGETABLE_KEYS: Final = tuple(key for key in CHANGEABLE if key.startswith("feed
 
 @dataclass(frozen=True)
 class Act:
-    """Marks a field of `InterventionParams` as an act of the intervention.
+    """Marks a field of `InterventionParams` as an act of the platform.
 
     To add an act, add a field with this mark. The notes of a run and the ODD protocol describe the act by its text.
 
     Attributes:
         text: Function that returns a phrase for a value of the field.
+        is_for_agents: Whether the act can apply to only some of the agents.
     """
 
     text: Callable[[Any], str]
+    is_for_agents: bool = True
+
+
+def _check_expression(text: str) -> str:
+    parse_expression(text)
+    return text
+
+
+PostExpression = Annotated[str, Field(min_length=1), AfterValidator(_check_expression)]
+
+
+class DelayParams(Params):
+    """A random delay in hours, with a lognormal distribution."""
+
+    median: float = Field(gt=0, le=1e6, description="median in hours")
+    sigma: float = Field(1.0, ge=0, le=5, description="standard deviation of its logarithm")
+
+    def __str__(self) -> str:
+        return f"{self.median:g} hours in the median"
+
+
+class PostActParams(Params):
+    """An act on roots, which it meets when the expression becomes true."""
+
+    posts: PostExpression | None = Field(None, description="expression that selects roots; null: all roots")
+    coverage: Share | None = Field(
+        None, description="share of the posts met that the act covers, drawn at random; the others are its control"
+    )
+    delay: DelayParams | Annotated[float, Field(ge=0, le=1e6)] = Field(
+        0.0, description="hours from the post's birth to the act: a number, or {median, sigma} of a lognormal draw"
+    )
+
+    @property
+    def posts_text(self) -> str:
+        """Which posts the act covers, and when, as a phrase."""
+        share = "" if self.coverage is None else f"{self.coverage:.4g} of "
+        posts = f"{share}posts with {self.posts}" if self.posts else f"{share}all posts"
+        delay = f"{self.delay:g} hours" if isinstance(self.delay, float) else str(self.delay)
+        return f"{posts}{f', {delay} after their birth' if self.delay else ''}"
+
+
+class LabelParams(PostActParams):
+    """A label on posts."""
+
+    effect: dict[ActionName, LogOdds] | None = Field(
+        default_factory=dict,
+        description="log of the factor on the chance of each action per impression; null: the LLM reads the label and "
+        "decides",
+    )
+    text: str = Field("", max_length=500, description="the text of the label, which an LLM that decides reads")
+
+    @property
+    def boost(self) -> float:
+        """The log-odds of engaging that the label adds: the largest effect, at least 0."""
+        return max([0.0, *(self.effect or {}).values()])
+
+    @property
+    def kept_shares(self) -> tuple[float, ...]:
+        """The probability that an agent does not give up each action."""
+        return tuple(exp((self.effect or {}).get(action, 0.0) - self.boost) for action in ACTIONS)
+
+
+class FrictionParams(PostActParams):
+    """A prompt before an action."""
+
+    on: ActionName = Field(description="the action that is interrupted")
+    abandon: Share = Field(0.0, description="probability that the agent gives up the action")
+
+    boost: ClassVar[float] = 0.0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_on(cls, values: Any) -> Any:
+        """Rename the key True: YAML reads the key `on` as true."""
+        return (
+            {"on" if key is True else key: value for key, value in values.items()}
+            if isinstance(values, Mapping)
+            else values
+        )
+
+    @property
+    def kept_shares(self) -> tuple[float, ...]:
+        """The probability that an agent does not give up each action."""
+        return tuple(1.0 - self.abandon * (action == self.on) for action in ACTIONS)
+
+
+class RemoveParams(PostActParams):
+    """The removal of roots, with their reshares and all replies to them."""
+
+
+class LikeParams(PostActParams):
+    """Likes that the platform adds to posts."""
+
+    n: int = Field(ge=1, le=1_000_000, description="number of likes added to each post")
+
+
+class CapParams(Params):
+    """A maximum number of actions on a root."""
+
+    reshares: int = Field(ge=0, le=1_000_000_000, description="maximum number of reshares of one root, by all agents")
+
+    @field_validator("reshares")
+    @classmethod
+    def _check_reshares(cls, value: int) -> int:
+        if not value:
+            raise ValueError("0 forbids all reshares: write friction: {on: reshare, abandon: 1}")
+        return value
+
+
+class SuspendParams(Params):
+    """The suspension of accounts."""
+
+    accounts: PostExpression = Field(description="expression that selects accounts, such as agent.bot == True")
+    posts: Literal["keep", "remove"] = Field("keep", description="whether their posts stay or go while it lasts")
+
+
+class FilterParams(Params):
+    """Posts that feeds do not show."""
+
+    posts: PostExpression = Field(description="expression that selects the posts, as shown to their reader")
+
+
+class DownrankParams(FilterParams):
+    """A change of the scores of posts."""
+
+    score: float = Field(ge=-1e6, le=1e6, description="number added to the score of these posts")
+
+
+class PlatformPostParams(Params):
+    """Posts that the platform lets accounts publish."""
+
+    by: PostExpression = Field(description="expression that selects the authors")
+    text: str = Field(min_length=1, max_length=5000, description="text of the post")
+    attributes: dict[str, Value] = Field(default_factory=dict, description="attributes of the post, by name")
+    every: int | None = Field(None, ge=1, description="rounds from one post to the next; null: post once")
 
 
 COMMUNITY: Final = "community"
@@ -66,24 +205,28 @@ def _settings_text(settings: Mapping[str, Any]) -> str:
     return ", ".join(f"{key}={value}" for key, value in settings.items())
 
 
+def _label_text(label: LabelParams) -> str:
+    if label.effect is None:
+        return f"labels {label.posts_text}; the LLM decides what readers make of it"
+    factors = ", ".join(f"{action} x {exp(effect):.3g}" for action, effect in label.effect.items())
+    return f"labels {label.posts_text}{factors and f' ({factors})'}"
+
+
 class InterventionParams(Params):
-    """New values for some keys, from a given round on, for all agents, some agents, or a random share of these."""
+    """One act of the platform, from a given round on, for all agents, some agents, or a random share of these."""
 
     name: str | None = Field(
         None,
         pattern="^[a-z][a-z0-9_]{0,39}$",
-        description="name of the intervention, a column of table agents; needed with share",
+        description="name of the intervention, a column of table agents; needed with share and coverage",
     )
-
-    at: int = Field(ge=0, description="first round with the new settings")
-    until: int | None = Field(None, ge=1, description="first round without these settings; null: they stay")
-    set: Annotated[dict[str, Any], Act(_settings_text)] = Field(default_factory=dict, description="dotted key: value")
+    at: int = Field(ge=0, description="first round of the intervention")
+    until: int | None = Field(None, ge=1, description="first round without it; null: it stays")
     agents: str | None = Field(
         None,
         min_length=1,
-        description="expression that selects agents, such as agent.leaning > 0.5 (only for feed.*); null: all agents",
+        description="expression that selects the agents that it applies to, such as agent.leaning > 0.5; null: all",
     )
-
     share: float | None = Field(
         None,
         ge=0,
@@ -91,6 +234,58 @@ class InterventionParams(Params):
         description="share of the agents that is treated at random, the others are its control; null: all of them",
     )
     assign: AssignParams | None = Field(None, description="assign whole groups of agents; null: agent by agent")
+    set: Annotated[dict[str, Any], Act(_settings_text)] = Field(default_factory=dict, description="dotted key: value")
+    label: Annotated[LabelParams | None, Act(_label_text)] = Field(None, description="label posts")
+    friction: Annotated[
+        FrictionParams | None,
+        Act(lambda act: f"asks before {act.on} on {act.posts_text}; {act.abandon:.4g} of the agents give up"),
+    ] = Field(None, description="ask agents before an action; some give it up")
+    cap: Annotated[CapParams | None, Act(lambda act: f"allows up to {act.reshares} reshares of each root")] = Field(
+        None, description="limit the reshares of each root"
+    )
+    remove: Annotated[RemoveParams | None, Act(lambda act: f"removes {act.posts_text}")] = Field(
+        None, description="remove posts with everything under them"
+    )
+    suspend: Annotated[
+        SuspendParams | None,
+        Act(
+            lambda act: f"suspends accounts with {act.accounts}{' and removes their posts' * (act.posts == 'remove')}",
+            is_for_agents=False,
+        ),
+    ] = Field(None, description="suspend accounts")
+    filter: Annotated[FilterParams | None, Act(lambda act: f"feeds leave out posts with {act.posts}")] = Field(
+        None, description="leave posts out of feeds"
+    )
+    downrank: Annotated[
+        DownrankParams | None, Act(lambda act: f"adds {act.score:g} to the score of posts with {act.posts}")
+    ] = Field(None, description="change the scores of posts in feeds")
+    hide: Annotated[
+        tuple[Literal["likes", "replies", "reshares"], ...],
+        Act(lambda names: f"hides the numbers of {', '.join(names)}"),
+    ] = Field((), description="numbers that the LLM no longer sees")
+    like: Annotated[
+        LikeParams | None, Act(lambda act: f"adds {act.n} likes to {act.posts_text}", is_for_agents=False)
+    ] = Field(None, description="add likes to posts")
+    post: Annotated[
+        PlatformPostParams | None,
+        Act(
+            lambda act: (
+                f"agents with {act.by} post {act.text!r:.40}{f' every {act.every} rounds' if act.every else ''}"
+            ),
+            is_for_agents=False,
+        ),
+    ] = Field(None, description="let accounts publish a post")
+
+    @property
+    def kind(self) -> str:
+        """The key of the act."""
+        return next(key for key in acts_by_key() if getattr(self, key))
+
+    @property
+    def post_act(self) -> PostActParams | None:
+        """The act if it is on roots (label, friction, remove, like)."""
+        value = getattr(self, self.kind)
+        return value if isinstance(value, PostActParams) else None
 
     @property
     def is_targeted(self) -> bool:
@@ -103,13 +298,13 @@ class InterventionParams(Params):
 
     @property
     def text(self) -> str:
-        """The acts, rounds and agents of the intervention as text."""
-        acts = ", ".join(act.text(getattr(self, name)) for name, act in acts_by_key().items() if getattr(self, name))
+        """The act, rounds and agents of the intervention as text."""
+        act = acts_by_key()[self.kind].text(getattr(self, self.kind))
         when = f"from round {self.at} on" if self.until is None else f"in rounds {self.at} to {self.until - 1}"
         agents = f"agents with {self.agents}" if self.agents else "the agents"
         if self.share is not None:
             agents = f"a random {self.share:.4g} of {agents}" + (f", by {self.assign.by}" if self.assign else "")
-        return f"{when}: {acts}{f' for {agents}' if self.is_targeted else ''}"
+        return f"{when}: {act}{f' for {agents}' if self.is_targeted else ''}"
 
     @field_validator("set", mode="before")
     @classmethod
@@ -146,12 +341,23 @@ class InterventionParams(Params):
     def _check_consistency(self) -> Self:
         if self.until is not None and self.until <= self.at:
             raise ValueError(f"until={self.until} is not after at={self.at}")
-        if not any(getattr(self, name) for name in acts_by_key()):
-            raise ValueError(f"the intervention does nothing: give {' or '.join(acts_by_key())}")
-        if self.share is not None and self.name is None:
-            raise ValueError("share: give the intervention a name, which its draws and its column of agents have")
+        acts = [key for key in acts_by_key() if getattr(self, key)]
+        if len(acts) != 1:
+            found = (
+                f"it has {' and '.join(acts)}: write an intervention for each"
+                if acts
+                else "the intervention does nothing"
+            )
+            raise ValueError(f"{found} (acts: {', '.join(acts_by_key())})")
+        for key in () if self.name is not None else ("share", "assign"):
+            if getattr(self, key) is not None:
+                raise ValueError(f"{key}: give the intervention a name, which its draws and its column of agents have")
+        if self.name is None and self.post_act is not None and self.post_act.coverage is not None:
+            raise ValueError("coverage: give the intervention a name, which its draws and its column of posts have")
         if self.assign is not None and self.share is None:
             raise ValueError("assign: give a share, which is treated")
+        if self.is_targeted and not acts_by_key()[self.kind].is_for_agents:
+            raise ValueError(f"{self.kind}: applies to the whole platform: leave out agents and share")
         for key in self.set if self.is_targeted else ():
             if key not in TARGETABLE_KEYS:
                 exceptions = " and ".join(_UNIFORM_KEYS)

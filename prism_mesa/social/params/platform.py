@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import UTC, timedelta
+from operator import attrgetter
 from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
@@ -69,7 +70,7 @@ class SocialParams(Params):
     interventions: tuple[InterventionParams, ...] = Field(
         (),
         max_length=1000,
-        description="settings that change during the run, in time order: {at: ROUND, until: ROUND, set: {key: value}}",
+        description="acts of the platform during the run: {at: ROUND, until: ROUND, set: {key: value}}, or another act",
     )
 
     @property
@@ -79,8 +80,9 @@ class SocialParams(Params):
 
     @property
     def has_leavers(self) -> bool:
-        """Whether agents may leave by chance in any round."""
-        return self.agents.churn.leave > 0 or any(act.set.get("agents.churn.leave", 0) for act in self.interventions)
+        """Whether agents may leave by chance or be suspended in any round."""
+        acts = self.interventions
+        return self.agents.churn.leave > 0 or any(act.set.get("agents.churn.leave", 0) or act.suspend for act in acts)
 
     @property
     def combined_reasoner(self) -> ReasonerParams:
@@ -93,7 +95,7 @@ class SocialParams(Params):
     def for_round(self, round_: int) -> Self:
         """Return the parameters in a round, with the interventions that apply to all agents."""
         settings: dict[str, Any] = {}
-        for act in self.interventions:
+        for act in sorted(self.interventions, key=attrgetter("at")):
             settings |= {} if act.is_targeted or not act.applies_in(round_) else act.set
         return self.with_settings(settings) if settings else self
 
@@ -149,14 +151,20 @@ class SocialParams(Params):
                 raise ValueError(f"{where}: at={act.at} is not a round of this run (0 to {self.rounds - 1})")
             if act.until is not None and act.until > self.rounds:
                 raise ValueError(f"{where}: until={act.until} is after the last round ({self.rounds - 1})")
-            if index and act.at < self.interventions[index - 1].at:
-                raise ValueError(f"{where}: at={act.at} is before the previous intervention: list them in order")
+            if self.utility.sensitivity == 0 and act.label is not None and act.label.boost:
+                raise ValueError(f"{where}: label.effect: above 0, it needs utility.sensitivity above 0")
+            names = [name for name, attribute in self.attributes.items() if attribute.of == "post"]
+            for name in act.post.attributes if act.post is not None else ():
+                if name not in names:
+                    known = ", ".join(names) or "none"
+                    raise ValueError(f"{where}: post.attributes: {name!r:.60} is not an attribute of posts ({known})")
             changed_params = self._params_in_round(index, act.at)
             if (changed_params.utility.sensitivity > 0) != (self.utility.sensitivity > 0):
                 raise ValueError(f"{where}: utility.sensitivity cannot go from or to 0 in a run")
             if act.until is not None and act.until < self.rounds:
                 self._params_in_round(index, act.until)
-        return self
+        in_order = tuple(sorted(self.interventions, key=attrgetter("at")))
+        return self if in_order == self.interventions else self.model_copy(update={"interventions": in_order})
 
     def _params_in_round(self, index: int, round_: int) -> Self:
         """Return the parameters of an intervention's agents in the round in which the intervention begins or ends.

@@ -11,6 +11,7 @@ import pandas as pd
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import order_by_tick
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.acts import seen_labels
 from prism_mesa.social.state.population import STATE_NAMES, Rows, unpack_codes
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES, STATE_COUNTS
 
@@ -65,10 +66,12 @@ def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...
         return
     tick, agent, post = _select_recorded(platform, "impressions", impressions, _IMPRESSION)
     root = platform.posts.root[post]
-    columns = {"round": np.full(len(tick), platform.round, np.int32), "tick": tick, "agent": agent, "post": post}
-    columns["root"] = root
+    columns: dict[str, Any] = {"round": np.full(len(tick), platform.round, np.int32), "tick": tick, "agent": agent}
+    columns |= {"post": post, "root": root}
     if platform.met.is_used:
         columns["source"] = platform.met.read_counts(agent, root) + 1
+    if any(act.label for act in platform.configured.interventions):
+        columns["label"] = seen_labels(platform, agent, root)
     platform.recorder.write("impressions", columns)
 
 

@@ -124,8 +124,8 @@ class PostColumns:
 class CandidateColumns(PostColumns):
     """Candidates of feeds, each with its reader.
 
-    Besides the fields of posts there are `age` in rounds, `in_network` (whether the reader follows the author),
-    `author_followers`, and the attributes of authors with ``author_`` before their names.
+    Besides the fields of posts there are `age` in rounds, `age_hours`, `in_network` (whether the reader follows the
+    author), `author_followers`, and the attributes of authors with ``author_`` before their names.
     """
 
     def __init__(self, platform: Platform, readers: Rows, posts: Rows, is_followed: Bools) -> None:
@@ -141,6 +141,8 @@ class CandidateColumns(PostColumns):
         platform = self.platform
         if name == "age":
             return platform.round - platform.posts.round[self.posts].astype(np.int64)
+        if name == "age_hours":
+            return self.column("age") * (platform.params.clock.round_minutes / 60)
         if name == "in_network":
             return self._is_followed
         if name == "author_followers":

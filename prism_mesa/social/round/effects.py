@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from prism_mesa.kernels.utility import first_giving_up
 from prism_mesa.social.behavior import ACTION_INDICES, COMPOSING, SEES_POST, STATES_WITHOUT_POST
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.engagements import engagement_key, has_engaged
@@ -87,6 +88,17 @@ def apply_effects(
     if target in STATES_WITHOUT_POST:
         population.current_post[row] = NO_POST
         population.pending_action[row] = NO_ACTION
+
+
+def give_up(platform: Platform, row: int, post: int, action: int) -> bool:
+    """Return whether an agent gives up an action because of a label or friction, and note it."""
+    if not len(platform.marks.key):
+        return False
+    mark = first_giving_up(row, int(platform.posts.root[post]), action, platform.marks, platform.posts.key)
+    if mark >= 0:
+        event = tuple(np.array([[platform.tick], [row], [post], [action], [mark]], np.int32))
+        platform.events.given_up.append(event)
+    return bool(mark >= 0)
 
 
 def note_engagement(

@@ -6,9 +6,19 @@ and tools learn at once that an engagement would be a repeat.
 
 import numpy as np
 
-from prism_mesa.kernels.commit.orders import counting_argsort, engagement_keys, engagement_order, possible_repeats
+from prism_mesa.kernels.commit.orders import (
+    counting_argsort,
+    engagement_keys,
+    engagement_order,
+    new_post_keys,
+    order_by_bits,
+    possible_repeats,
+)
+from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.events import REPLY, Int32, Keys, Mask
+from prism_mesa.social.round.acts import active_acts, note_acts, select_targets
+from prism_mesa.social.state import posts as posts_of
+from prism_mesa.social.state.events import REPLY, RESHARE, Int32, Keys, Mask
 from prism_mesa.social.state.population import NO_POST
 
 type Columns = tuple[Int32, Int32, Int32, Int32]
@@ -52,10 +62,40 @@ def commit_engagements(platform: Platform) -> Columns:
     """Return `new_engagements`, store them, clear all noted engagements, and count the repeats of columns."""
     columns, keys, n_repeated = _select_new(platform)
     platform.totals["repeated"] += n_repeated
+    for index, act in active_acts(platform, "cap"):
+        columns, keys = _apply_cap(platform, index, act, columns, keys)
     platform.engagements.add(keys[keys & 3 != REPLY])
     platform.events.engagements.clear()
     platform.events.beside.clear()
     return columns
+
+
+def _apply_cap(
+    platform: Platform, index: int, act: InterventionParams, columns: Columns, keys: Keys
+) -> tuple[Columns, Keys]:
+    """Drop the reshares that would exceed a cap, in order of tick and then of the key of the new post.
+
+    Reshares by agents to which the cap does not apply count too, but are not dropped.
+    """
+    tick, agent, post, action = columns
+    rows, posts, cap = np.flatnonzero(action == RESHARE), platform.posts, act.cap.reshares if act.cap else 0
+    key = platform.streams.key("reshare", platform.round)
+    kinds = np.full(len(rows), posts_of.RESHARE)
+    order_keys = new_post_keys(key, tick[rows], agent[rows], post[rows], kinds, posts.key)
+    rows = rows[order_by_bits(tick[rows], order_keys, platform.params.ticks_per_round + 2)]
+    root, is_bound = posts.root[post[rows]], select_targets(platform, index, act, agent[rows])
+    is_refused = np.zeros(len(rows), np.bool_)
+    n_reshares = dict(zip(root.tolist(), posts.reshares[root].tolist(), strict=True))
+    for i in np.flatnonzero(np.bincount(root, minlength=len(posts))[root] + posts.reshares[root] > cap).tolist():
+        is_refused[i] = is_bound[i] and n_reshares[int(root[i])] >= cap
+        n_reshares[int(root[i])] += not is_refused[i]
+    refused = rows[is_refused]
+    note_acts(platform, "refuse", index, act, posts=post[refused], agents=agent[refused], actions=RESHARE)
+    is_kept = np.ones(len(tick), np.bool_)
+    is_kept[refused] = False
+    refused_keys = _keys(platform, *(column[refused] for column in columns[1:]))
+    tick, agent, post, action = (column[is_kept] for column in columns)
+    return (tick, agent, post, action), keys[~np.isin(keys, refused_keys)]
 
 
 def _select_new(platform: Platform) -> tuple[Columns, Keys, int]:

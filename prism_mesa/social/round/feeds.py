@@ -87,6 +87,26 @@ NOBODY_HIDDEN: Final = (np.zeros(0, np.int64), np.zeros(0, np.int32))
 _free_scratch: Final[deque[RankScratch]] = deque()
 
 
+class FeedActs(NamedTuple):
+    """What acts of the platform change in the feeds of some readers.
+
+    Attributes:
+        is_hidden: Whether each visible post is left out; empty if none is.
+        shift: Added to the score of each visible post; empty if nothing is added.
+        pair_shift: Returns what is added to the score of each candidate, -inf to leave it out; None: nothing.
+    """
+
+    is_hidden: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+    shift: Scores = _NO_SCORES
+    pair_shift: Scorer | None = None
+
+    def __bool__(self) -> bool:
+        return bool(len(self.is_hidden) or len(self.shift) or self.pair_shift is not None)
+
+
+NO_FEED_ACTS: Final = FeedActs()
+
+
 class CandidateList(NamedTuple):
     """The candidates of some readers, in the order in which they are scored.
 
@@ -323,7 +343,14 @@ class Discoveries(NamedTuple):
 
 
 def discover(
-    readers: Int32, outbox: Outbox, population: Population, posts: Posts, params: FeedParams, streams: Streams, now: int
+    readers: Int32,
+    outbox: Outbox,
+    population: Population,
+    posts: Posts,
+    params: FeedParams,
+    streams: Streams,
+    now: int,
+    is_hidden: npt.NDArray[np.bool_] = NO_FEED_ACTS.is_hidden,
 ) -> Discoveries:
     """Return trending posts and the search results of some readers, as many as candidates or slots need."""
     n_trending, n_results = (
@@ -334,6 +361,8 @@ def discover(
         return Discoveries(np.zeros(0, np.int32), np.zeros((len(posts.topics.names), 0), np.int32), query)
     ids = np.arange(outbox.first, len(posts))
     roots = ids[posts.root[ids] == ids]
+    if len(is_hidden):
+        roots = roots[~is_hidden[roots - outbox.first]]
     if n_results:
         query = np.full(len(population), -1, np.int16)
         query[readers] = _draw_search_topics(readers, population, posts, streams, now)
@@ -387,6 +416,7 @@ def rank_feeds(
     groups: Groups | None = None,
     depths: Depths | None = None,
     max_posts: Int32 | None = None,
+    acts: FeedActs = NO_FEED_ACTS,
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
@@ -394,14 +424,15 @@ def rank_feeds(
     `feed.window` rounds by other agents. It leaves out roots that the agent has read (`exposure`) or written, and
     authors that are `hidden` from the agent (`Relations.hidden_rows`). It shows only the best-ranked copy of each root.
     If roots can be shown again, `exposure` has only the roots that cannot, and `read_copies` has the copies that each
-    agent has read. Roots that `depths` cover need not be in `exposure`.
+    agent has read. Roots that `depths` cover need not be in `exposure`. The platform's `acts` take posts out of the
+    candidates or change their scores.
     """
     population.n_read[agents] = population.n_feed[agents] = 0
     outbox = _unsorted_outbox(posts, params, len(population), now)
-    if not outbox.n or not len(agents):
+    if not outbox.n or not len(agents) or (acts.is_hidden.all() and len(acts.is_hidden)):
         return
     readers = np.ascontiguousarray(agents, np.int32)
-    if depths is not None and not read_copies.is_used and ranks_by_depth(params, outbox, network):
+    if depths is not None and not read_copies.is_used and not acts and ranks_by_depth(params, outbox, network):
         depths.open(len(population), now, params.window)
         long, recent = exposure.long_and_recent
         audience = Audience(network.indptr, network.indices, *long, *hidden, *read_copies.lists)
@@ -409,19 +440,23 @@ def rank_feeds(
         return
     if depths is not None:
         exposure.add(*depths.reset(readers, network, posts, now))
-    outbox = _sorted_outbox(outbox, posts, threads)
-    discoveries = discover(readers, outbox, population, posts, params, streams, now)
+    outbox = _sorted_outbox(outbox, posts, threads, acts.is_hidden)
+    discoveries = discover(readers, outbox, population, posts, params, streams, now, acts.is_hidden)
     audience = Audience(network.indptr, network.indices, *exposure.lists, *hidden, *read_copies.lists)
-    scoring = make_scoring(outbox, population, posts, params, streams, now, discoveries, groups)
+    scoring = make_scoring(outbox, population, posts, params, streams, now, discoveries, groups, acts)
     inputs, feeds = RankInputs(audience, outbox, scoring), (population.feed, population.n_feed)
 
     def rank_block(first: int) -> None:
         block_readers = readers[first : first + block]
-        if scorer is None:
+        if scorer is None and acts.pair_shift is None:
             inputs.rank(block_readers, *feeds)
         else:
             for part in _split(block_readers, inputs):
-                scoring = inputs.scoring._replace(user_scores=scorer(*inputs.list_all(part)))
+                candidates = inputs.list_all(part)
+                user_scores, pair_shift = (
+                    _NO_SCORES if score is None else score(*candidates) for score in (scorer, acts.pair_shift)
+                )
+                scoring = inputs.scoring._replace(user_scores=user_scores, pair_shift=pair_shift)
                 inputs._replace(scoring=scoring).rank(part, *feeds)
         if params.slots.trending or params.slots.search:
             fill_slots(block_readers, *discoveries.limit_to(params.slots), params.slots.every, *inputs, *feeds)
@@ -450,9 +485,16 @@ def _split(readers: Int32, inputs: RankInputs) -> Iterator[Int32]:
         yield from _split(half, inputs)
 
 
-def make_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1) -> Outbox:
+def make_outbox(
+    posts: Posts,
+    params: FeedParams,
+    n_agents: int,
+    now: int,
+    threads: int = 1,
+    is_hidden: npt.NDArray[np.bool_] = NO_FEED_ACTS.is_hidden,
+) -> Outbox:
     """Return the posts that feeds of a round can show, by author; each thread handles a part of the authors."""
-    return _sorted_outbox(_unsorted_outbox(posts, params, n_agents, now), posts, threads)
+    return _sorted_outbox(_unsorted_outbox(posts, params, n_agents, now), posts, threads, is_hidden)
 
 
 def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
@@ -462,10 +504,15 @@ def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) 
     return Outbox(first, len(root), *places, np.zeros(len(root) + 1, np.uint64), np.sort(root[root < first]), root)
 
 
-def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int) -> Outbox:
+def _sorted_outbox(
+    outbox: Outbox, posts: Posts, threads: int, is_hidden: npt.NDArray[np.bool_] = NO_FEED_ACTS.is_hidden
+) -> Outbox:
+    """Fill an outbox; posts in `is_hidden` get no author, so they are in no author's list."""
     if not outbox.n:
         return outbox
     author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.has_posts)
+    if len(is_hidden):
+        author = np.where(is_hidden, np.int32(NO_POST), author)
     lowest_root, parts = int(root.min()), threads if len(outbox.start) > BLOCK else 1
     copies = np.zeros(int(root.max()) - lowest_root + 1, np.uint8)
     cuts = [words * part // parts * 64 for part in range(parts + 1)]
@@ -490,6 +537,7 @@ def make_scoring(
     now: int,
     discoveries: Discoveries,
     groups: Groups | None,
+    acts: FeedActs = NO_FEED_ACTS,
 ) -> Scoring:
     """Return the inputs for scoring the visible posts of a round."""
     candidates, weights, is_x_algo = params.candidates, params.weights or params.x_algo, params.weights is not None
@@ -509,6 +557,7 @@ def make_scoring(
         max_followed=-1 if candidates.followed is None else candidates.followed,
         n_outsiders=candidates.out_of_network + (weights.out_of_network if is_x_algo else 0),
         outsider_key=streams.key("out of network", now, 0),
+        shown=np.flatnonzero(~acts.is_hidden).astype(np.int32),
         n_two_hops=candidates.two_hops,
         two_hops_key=streams.key("two hops", now, 0),
         trending=trending,
@@ -523,6 +572,8 @@ def make_scoring(
         n_groups=groups.counts.n,
         author=posts.author,
         user_scores=_NO_SCORES,
+        shift=acts.shift,
+        pair_shift=_NO_SCORES,
     )
 
 

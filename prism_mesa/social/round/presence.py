@@ -17,7 +17,8 @@ from prism_mesa.domain import CHURN_EVENTS
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.params import ClockParams
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, WAITING, Rows
+from prism_mesa.social.round.acts import update_suspensions
+from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, WAITING, Rows
 from prism_mesa.social.state.relations import Mask, sorted_unique
 from prism_mesa.streams import Floats, Streams
 
@@ -31,12 +32,14 @@ def apply_churn(platform: Platform) -> None:
         _count(platform, {})
         return
     was_present, old_membership = people.present.copy(), people.membership.copy()
+    is_suspended, is_returning = update_suspensions(platform)
     is_changing = platform.streams.draw_events("churn", churn_probabilities(platform), round_=platform.round)
+    is_changing = (is_changing & (people.membership != SUSPENDED)) | is_suspended | is_returning
     is_arriving, is_leaving = is_changing & ~was_present, is_changing & was_present
     is_removed = ~was_present & (old_membership == MEMBER)
     is_joining = (is_arriving | was_present) & (old_membership == WAITING)  # scripts may have added agents
     people.present[is_arriving], people.present[is_leaving] = True, False
-    people.membership[is_arriving | is_joining], people.membership[is_leaving] = MEMBER, AWAY
+    people.membership[is_arriving | is_joining], people.membership[is_leaving & ~is_suspended] = MEMBER, AWAY
     people.membership[is_removed] = GONE
     people.state[is_leaving], people.state[is_arriving] = IDLE.code, platform.chart.initial.code
     people.ticks_in_state[is_leaving | is_arriving] = 0
@@ -49,7 +52,7 @@ def apply_churn(platform: Platform) -> None:
 def churn_probabilities(platform: Platform) -> Floats:
     """Return each agent's probability of joining or leaving as this round opens."""
     people, churn = platform.population, platform.params.agents.churn
-    probabilities = np.zeros(GONE + 1)
+    probabilities = np.zeros(SUSPENDED + 1)
     if platform.round > 0:
         probabilities[[MEMBER, WAITING, AWAY]] = churn.leave, churn.join, churn.back
     return np.where(people.present == (people.membership == MEMBER), probabilities[people.membership], 0.0)

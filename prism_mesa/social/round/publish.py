@@ -13,7 +13,9 @@ from prism_mesa.kernels.commit.seen import Pairs, mark_posts
 from prism_mesa.social.content.activity import store_notes
 from prism_mesa.social.content.writer import write_own_posts
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.acts import active_acts, note_acts, note_given_up, truth
 from prism_mesa.social.round.collect import record_engagements, record_impressions, record_views
+from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.engagements import commit_engagements
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, draw_decisions, draw_exposures
 from prism_mesa.social.round.follows import commit_follows
@@ -57,7 +59,28 @@ def publish(platform: Platform, is_online: npt.NDArray[np.bool_]) -> None:
     order = order_by_bits(np.zeros(len(order_key), np.int32), order_key, 1)
     author, text, wording = author.take(order), text.take(order), wording.take(order)
     posts.add(author, text, now, POST, NO_PARENT, None, key.take(order), wording=wording)
-    platform.counts["posts"] = len(author)
+    platform.counts["posts"] = len(author) + _publish_for_platform(platform)
+
+
+def _publish_for_platform(platform: Platform) -> int:
+    """Add the posts that interventions let accounts publish, and return their number."""
+    n_before, posts = len(platform.posts), platform.posts
+    schema = platform.attributes.schema
+    for index, act in active_acts(platform, "post"):
+        params = act.post
+        if params is None or (platform.round - act.at) % (params.every or platform.params.rounds):
+            continue
+        rows = np.flatnonzero(platform.population.present)
+        columns = AgentColumns(platform, rows)
+        rows = rows[truth(params.by, columns, columns, len(rows), f"interventions: {index}: post.by")]
+        [text] = posts.add_texts([params.text])
+        key = platform.streams.bits(f"post of {act.name or index}", rows, round_=platform.round)
+        ids = posts.add(rows, np.full(len(rows), text), platform.round, POST, NO_PARENT, None, key)
+        for name, value in params.attributes.items():
+            place, attribute = schema.post_attribute(name)
+            posts.attributes[ids, place] = attribute.number(value)
+        note_acts(platform, "post", index, act, posts=ids, agents=rows)
+    return len(posts) - n_before
 
 
 def _nearest_texts(platform: Platform, authors: Rows) -> Int32:
@@ -118,6 +141,7 @@ def commit(platform: Platform) -> None:
     commit_opinions(platform, stances)
     store_notes(platform)
     record_engagements(platform, *engagements)
+    note_given_up(platform)
     platform.events = Events(moves=platform.events.moves)
 
 

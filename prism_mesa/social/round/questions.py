@@ -10,6 +10,7 @@ import numpy.typing as npt
 from prism_mesa.domain import Post
 from prism_mesa.reasoner import Persona, Question
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.acts import show_acts
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.state.attributes import prompt_texts
 from prism_mesa.social.state.population import NO_POST, Rows, unpack_move
@@ -35,7 +36,8 @@ def questions(
     views: list[Post | None] = list(map(posts.row, range(len(rows))))
     if kinds is not None:  # questions of archetypes show the original text
         texts, text_id = platform.posts.texts, platform.posts.text_id
-        views = [view and replace(view, text=texts[text_id[view.post_id]]) for view in views]
+        views = [view and replace(view, text=texts[text_id[view.post_id]], about="") for view in views]
+    views = show_acts(platform, rows, views)
     columns = (
         _personas(agents, kinds),
         states,
@@ -52,13 +54,16 @@ def to_archetype(question: Question, agents: AgentColumns) -> Question:
     """Return a single agent's question, with the persona of its archetype if there are archetypes."""
     platform, kinds = agents.platform, _archetype_numbers(agents.platform, agents.rows)
     if kinds is None:
-        return replace(question, match=_question_match(platform, question))
+        [post] = show_acts(platform, agents.rows, [question.post])
+        return replace(question, match=_question_match(platform, question), post=post)
     [persona] = _personas(agents, kinds)
     numbers = {name: getattr(question.persona, name) for name in ("traits", "propensities", "low", "high")}
     posts, post = platform.posts, question.post
     if post is not None and 0 <= post.post_id < len(posts):  # all wordings of a text share one question
         [shown_text], original_text = posts.visible_texts([post.post_id]), posts.texts[posts.text_id[post.post_id]]
-        post = replace(post, text=post.text.replace(shown_text, original_text))
+        [post] = show_acts(
+            platform, agents.rows, [replace(post, text=post.text.replace(shown_text, original_text), about="")]
+        )
     question = replace(question, persona=replace(persona, **numbers), history=(), post=post)
     return replace(question, match=_question_match(platform, question))
 

@@ -1,8 +1,8 @@
 """Run one round of a platform.
 
 1. publish: Interventions begin or end. Agents join and leave (`agents.churn`). Posts of agents, seeded posts, and the
-   replies and reshares of the last round appear.
-2. rank: Each agent that will read gets a feed of posts that it has not seen.
+   replies and reshares of the last round appear. Acts of the platform meet posts (`round.acts`).
+2. rank: Each agent that will read gets a feed of posts that it has not seen and that no act takes out.
 3. open: Idle agents that come online (by their activity and the hour of the day) receive `feed_ready`.
 4. ticks: In each tick, every agent that is not idle fires at most one trigger. The reasoner answers open choices.
 5. commit: Replies and reshares get their texts (`content`). Engagements are added to the posts' counters and cascades.
@@ -19,9 +19,11 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.utility import NO_MARKS
 from prism_mesa.social.behavior import IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write_words
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.acts import carry_out_acts, feed_acts
 from prism_mesa.social.round.assignment import assign_agents
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.columns import AgentColumns, make_scorer
@@ -55,6 +57,7 @@ def run_round(platform: Platform, on_collected: Callable[[dict[str, float]], obj
     open_round(platform)
     is_online = draw_online(platform)
     publish(platform, is_online)
+    carry_out_acts(platform)
     run_ticks(platform, _rank(platform, is_online))
     write_words(platform)
     commit(platform)
@@ -86,7 +89,9 @@ def _rank(platform: Platform, is_online: npt.NDArray[np.bool_]) -> Rows:
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
     hidden, groups = platform.relations.hidden_rows(len(population)), platform.groups
-    for rows, params, feed in platform.feeds.assign(readers, AgentColumns(platform, readers), platform.assignments):
+    for rows, params, feed, acts in platform.feeds.assign(
+        readers, AgentColumns(platform, readers), platform.assignments
+    ):
         rank_feeds(
             rows,
             *world,
@@ -100,6 +105,7 @@ def _rank(platform: Platform, is_online: npt.NDArray[np.bool_]) -> Rows:
             groups=groups,
             depths=platform.depths,
             max_posts=session_lengths(platform, rows),
+            acts=feed_acts(platform, acts),
         )
     platform.counts["online"] = len(online)
     return online
@@ -111,3 +117,4 @@ def _close(platform: Platform) -> None:
     fire_on_active(platform, ROUND_ENDS)
     platform.totals.update(platform.counts - before)  # a chart may leave a choice open here
     record_moves(platform)
+    platform.marks = NO_MARKS

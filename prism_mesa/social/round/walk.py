@@ -89,7 +89,8 @@ def walk_agents(platform: Platform, starts: Starts, until: int) -> Stopped:
             last = min(first + block, cuts[part + 1])
             rows = last - first
             n_moves = rows * (ticks + 1) if records.any() else 0
-            buffers[part].make_room(rows, rows * max_impressions, rows * (ticks + 1), n_moves)
+            n_given_up = rows * (ticks + 1) if len(platform.marks.key) else 0
+            buffers[part].make_room(rows, rows * max_impressions, rows * (ticks + 1), n_moves, n_given_up)
             walk(starts, first, last, until, records, world, buffers[part].out)
 
     map_in_threads(walk_part, range(n_parts), threads)
@@ -106,7 +107,7 @@ def _gather(platform: Platform, buffers: WalkBuffers) -> Int32:
             platform.counts["open"] += n_answered
             platform.sources["rule"] += n_answered
     walk_events = buffers.events()
-    for name in ("impressions", "engagements", "moves"):
+    for name in ("impressions", "engagements", "moves", "given_up"):
         columns = getattr(walk_events, name)
         if columns[0].size:
             getattr(events, name).append(columns)

@@ -15,6 +15,7 @@ from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDEC
 from prism_mesa.kernels.walking.steps import COMPOSES, PASSIVE, STOPPED
 from prism_mesa.kernels.walking.world import Options, WalkOutput
 from prism_mesa.social.behavior import (
+    ABANDONS,
     ACTION_INDICES,
     COMPOSING,
     EVALUATING,
@@ -89,6 +90,7 @@ class WalkTables:
             timeout=_indices([chart.timeouts.get(state, 0) for state in STATES]),
             timeout_trigger=self.triggers.get(TIMEOUT, NOTHING),
             sees_trigger=self.triggers.get(SEES_POST, NOTHING),
+            abandons_trigger=self.triggers.get(ABANDONS, NOTHING),
             rule_start=_starts(rules),
             rule_program=_ints(conditions),
             rule_trigger=_ints([self.triggers.get(rule.trigger, NOTHING) for rule in all_rules]),
@@ -212,6 +214,7 @@ class WalkEvents(NamedTuple):
     impressions: Columns
     engagements: Columns
     moves: Columns
+    given_up: Columns
 
 
 class WalkBuffers:
@@ -223,13 +226,14 @@ class WalkBuffers:
 
     def __init__(self, ticks: int, n_sets: int, programs: Programs) -> None:
         self.out = WalkOutput(
-            size=aligned_zeros(4, np.int64),
+            size=aligned_zeros(5, np.int64),
             counts=aligned_zeros((ticks, len(STATES)), np.int64),
             answered=aligned_zeros(n_sets, np.int64),
             stopped=np.empty((4, 0), np.int32),
             impressions=np.empty((3, 0), np.int32),
             engagements=np.empty((4, 0), np.int32),
             moves=np.empty((5, 0), np.int32),
+            given_up=np.empty((5, 0), np.int32),
             has_value=aligned_zeros(len(programs.reads_post), np.uint8),
             registers=aligned_zeros(programs.registers.shape, np.float64),
         )
@@ -243,7 +247,7 @@ class WalkBuffers:
             counts[:] = 0
 
     def make_room(self, *n_new: int) -> None:
-        """Make room for more stopped agents, impressions, engagements and moves."""
+        """Make room for more stopped agents, impressions, engagements, moves and give-ups."""
         for name, n_used, n in zip(_EVENT_KINDS, self.out.size.tolist(), n_new, strict=True):
             columns: Int32 = getattr(self.out, name)
             if n_used + n > columns.shape[1]:

@@ -19,6 +19,7 @@ type Int32 = npt.NDArray[np.int32]
 
 LIKE: Final = ACTIONS.index("like")
 REPLY: Final = ACTIONS.index("reply")
+RESHARE: Final = ACTIONS.index("reshare")
 _NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
 _MAX_JOIN_LENGTH: Final = 1 << 20
 """Maximum length of a part that is joined with others."""
@@ -104,6 +105,7 @@ class Events(Restorable):
         beside: All other engagements: `engagement_key` -> (tick, agent, post, action code).
         written: Posts by scripts or tools: (agent, text).
         moves: Recorded transitions: columns (tick, agent, packed move, post, was open).
+        given_up: Actions that agents gave up: columns (tick, agent, post, action code, index in `Platform.marks`).
         texts: Words of replies and reshares: (agent, post, action code) -> one line.
         decided: Decisions of scripts and tools about other agents: (agent, other, index in `domain.FOLLOW_EVENTS`) ->
             (post, index in `domain.FOLLOW_REASONS`). A report has the root instead of the other agent.
@@ -111,13 +113,14 @@ class Events(Restorable):
         template_texts: Words from templates.
     """
 
-    saved_fields = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes", "decided")
+    saved_fields = ("impressions", "engagements", "beside", "written", "moves", "given_up", "texts", "notes", "decided")
 
     impressions: list[tuple[Int32, ...]] = field(default_factory=list)
     engagements: list[tuple[Int32, ...]] = field(default_factory=list)
     beside: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     written: list[tuple[int, str]] = field(default_factory=list)
     moves: list[tuple[Int32, ...]] = field(default_factory=list)
+    given_up: list[tuple[Int32, ...]] = field(default_factory=list)
     texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
     notes: list[tuple[int, int, str, int]] = field(default_factory=list)
     decided: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import ConfigError, OwnCodeError, did_you_mean, shorten
-from prism_mesa.social.params import FeedParams, SocialParams
+from prism_mesa.social.params import FeedParams, InterventionParams, SocialParams
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.assignments import Assignments
 from prism_mesa.social.state.attributes import Attribute, Attributes
@@ -27,12 +27,14 @@ from prism_mesa.statechart.users_code import user_code_line
 type Floats = npt.NDArray[np.float64]
 
 MODE_KEY: Final = "feed.mode"
+FEED_ACTS: Final = ("set", "remove", "suspend", "filter", "downrank")
+"""Kinds of interventions that change feeds."""
 MAX_SCORE: Final = 1e38
 """Largest absolute value of a score, because scores are stored as float32."""
 _AGENT_FIELDS: Final = ("row", *AGENT_FIELDS, "scripted", "low_threshold", "high_threshold", *BIG_FIVE)
 _POST_FIELDS: Final = (
     *("post_id", "relevance", "utility", "kind", *POST_COUNTERS, "round", "author", "root"),
-    *("age", "in_network", "author_followers"),
+    *("age", "age_hours", "in_network", "author_followers"),
 )
 
 
@@ -163,7 +165,7 @@ class Feeds:
         self._feeds_by_acts: dict[tuple[int, ...], tuple[FeedParams, UserFeed | None]] = {}
         interventions = configured.interventions
         selectors = [(i, act.agents) for i, act in enumerate(interventions) if act.agents is not None]
-        self._expressions = {i: _expression(text) for i, text in selectors}
+        self._expressions = {i: read_expression(text) for i, text in selectors}
         fields = [name for name in readable_fields(declared) if name.startswith("agent.")]
         for i, expression in self._expressions.items():
             for name in sorted(expression.fields - set(fields)):
@@ -178,21 +180,29 @@ class Feeds:
 
     def assign(
         self, rows: Rows, agents: Fields, assignments: Assignments
-    ) -> Iterator[tuple[Rows, FeedParams, UserFeed | None]]:
-        """Yield each feed that applies to some of `rows`, with these rows; `agents` holds the columns of `rows`."""
+    ) -> Iterator[tuple[Rows, FeedParams, UserFeed | None, tuple[int, ...]]]:
+        """Yield each feed that applies to some of `rows`, with these rows and the numbers of its interventions.
+
+        `agents` holds the columns of `rows`.
+        """
         parts: list[tuple[Rows, tuple[int, ...]]] = [(np.arange(len(rows)), ())]
         for i, act in self._active_acts.items():
-            if not act.is_targeted:
+            if act.kind not in FEED_ACTS:
                 continue
-            if act.share is None:
-                is_target = self.select_agents(i, agents, len(rows))
-            else:
-                is_target = assignments.is_treated(str(act.name), rows)
+            is_target = self.select_targets(i, act, rows, agents, assignments)
             targets = [(positions[is_target[positions]], (*acts, i)) for positions, acts in parts]
             others = [(positions[~is_target[positions]], acts) for positions, acts in parts]
             parts = [part for pair in zip(targets, others, strict=True) for part in pair if len(part[0])]
         for positions, acts in parts:
-            yield rows[positions] if len(parts) > 1 else rows, *self._feed(acts)
+            yield rows[positions] if len(parts) > 1 else rows, *self._feed(acts), acts
+
+    def select_targets(
+        self, index: int, act: InterventionParams, rows: Rows, agents: Fields, assignments: Assignments
+    ) -> npt.NDArray[np.bool_]:
+        """Return which of `rows`, with the columns `agents`, an intervention applies to."""
+        if act.share is not None:
+            return assignments.is_treated(str(act.name), rows)
+        return np.ones(len(rows), np.bool_) if act.agents is None else self.select_agents(index, agents, len(rows))
 
     @property
     def longest_window(self) -> int:
@@ -247,7 +257,8 @@ class Feeds:
             settings: dict[str, object] = {}
             for i, act in self._active_acts.items():
                 settings |= act.set if not act.is_targeted or i in acts else {}
-            feed = self._configured.with_settings(settings).feed if acts else self._params.feed
+            is_changed = any(self._active_acts[i].set and self._active_acts[i].is_targeted for i in acts)
+            feed = self._configured.with_settings(settings).feed if is_changed else self._params.feed
             self._feeds_by_acts[acts] = feed, self._user_feed(feed.mode)
         return self._feeds_by_acts[acts]
 
@@ -256,5 +267,6 @@ class Feeds:
 
 
 @lru_cache(maxsize=1024)
-def _expression(text: str) -> Expression:
+def read_expression(text: str) -> Expression:
+    """Return an expression from its text."""
     return parse_expression(text)

@@ -8,7 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.draws import mix
-from prism_mesa.kernels.utility import MOOD_BITS, MOOD_SHIFT, SOFT_STEPS, Tastes, TasteTables, post_mood_key, softplus
+from prism_mesa.kernels.utility import (
+    MOOD_BITS,
+    MOOD_SHIFT,
+    NO_MARKS,
+    SOFT_STEPS,
+    Marks,
+    Tastes,
+    TasteTables,
+    added_odds,
+    post_mood_key,
+    softplus,
+)
 from prism_mesa.social.params import HomophilyParams, UtilityParams
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.state.exposure import Exposure
@@ -85,11 +96,14 @@ class Odds:
             now=now,
         )
 
-    def tables(self, network: FollowNetwork, attributes: Floats, impressions: Exposure) -> TasteTables:
+    def tables(
+        self, network: FollowNetwork, attributes: Floats, impressions: Exposure, marks: Marks = NO_MARKS
+    ) -> TasteTables:
         """Return the arrays of utility; `attributes` has a row for every agent."""
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
         agent_values = np.ascontiguousarray(attributes)
-        return TasteTables(self._loss_by_age, self._mood, _softplus_table(), *ties, agent_values, *impressions.lists)
+        read = impressions.lists
+        return TasteTables(self._loss_by_age, self._mood, _softplus_table(), *ties, agent_values, *read, marks)
 
     def explain(
         self,
@@ -100,9 +114,10 @@ class Odds:
         network: FollowNetwork,
         attributes: Floats,
         impressions: Exposure,
+        marks: Marks = NO_MARKS,
     ) -> dict[str, float]:
         """Return the log-odds in the utility of a post to a reader, by name; empty if utility is relevance."""
-        tastes, tables = self.tastes(now), self.tables(network, attributes, impressions)
+        tastes, tables = self.tastes(now), self.tables(network, attributes, impressions, marks)
         if not tastes.sensitivity:
             return {}
         root, author = int(posts.root[post]), int(posts.author[post])
@@ -125,6 +140,8 @@ class Odds:
         if impressions.is_used:
             [n_read] = impressions.read_counts(np.array([reader]), np.array([root])).tolist()
             parts["shown before"] = tastes.per_source * n_read
+        if len(marks.boost):
+            parts["its labels"] = float(added_odds(np.int64(reader), np.int64(root), marks))
         draw = np.uint64(post_mood_key(post, root, tastes, tables, posts.table))  # the kernel returns an int
         draw = np.uint64(mix(draw, np.uint64(reader)))
         parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])

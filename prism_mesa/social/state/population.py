@@ -25,8 +25,8 @@ HISTORY_ENTRY: Final = arrays.HISTORY_ENTRY
 IDENTITY_COLUMNS: Final = "interests traits numbers propensities attributes".split()
 """Columns that are drawn, or read from a file, when a run starts."""
 
-MEMBER, WAITING, AWAY, GONE = range(4)
-"""Membership codes: on the platform; waiting to join; left, may come back; left for good."""
+MEMBER, WAITING, AWAY, GONE, SUSPENDED = range(5)
+"""Membership codes: on the platform; waiting to join; left, may come back; left for good; suspended."""
 
 STATE_BITS: Final = arrays.STATE_BITS
 
@@ -45,8 +45,8 @@ class Population(Restorable):
         propensities: Shares of like, reply and reshare among engagements, shape (n, 3); rows sum to 1.
         attributes: Declared attributes as numbers, shape (n, attributes) (`state.attributes.Attributes`).
         present: Whether an agent is on the platform.
-        membership: `MEMBER`, `WAITING`, `AWAY` or `GONE` when the last round opened; `present` also reflects agents
-            that were removed or added since then.
+        membership: `MEMBER`, `WAITING`, `AWAY`, `GONE` or `SUSPENDED` when the last round opened; `present` also
+            reflects agents that were removed or added since then.
         scripted: True for agents whose class overrides `step`; Mesa schedules them.
         state: State codes.
         ticks_in_state: Ticks since the last transition.

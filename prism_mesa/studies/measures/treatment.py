@@ -1,4 +1,7 @@
-"""Measures of an intervention with a share: treated minus control agents (``measure@intervention``)."""
+"""Measures of an intervention: treated minus control agents, or posts (``measure@intervention``).
+
+An intervention with a `share` treats agents, and one with a `coverage` treats posts.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -19,15 +22,21 @@ type Floats = npt.NDArray[np.float64]
 type Rounds = tuple[int, int]
 
 
-def _rounds(run: FinishedRun, name: str) -> Rounds | None:
-    """Return the first round of an intervention with a share, and the round after its last; None without any such."""
-    by_name = {act.name: act for act in run.config.interventions if act.share is not None}
-    if not by_name:
+def _rounds(run: FinishedRun, name: str, key: str = "share") -> Rounds | None:
+    """Return the first round of an intervention, and the round after its last; None without any intervention.
+
+    Raises:
+        ConfigError: If it does not exist, or has no `key`: agents need a `share`, and posts a `coverage`.
+    """
+    acts = [act for act in run.config.interventions if act.name is not None]
+    if not acts:
         return None
-    if name not in by_name:
-        known = ", ".join(map(str, by_name))
-        raise ConfigError(f"no intervention {printable(name)!r} has a share (these have: {known})")
-    act = by_name[name]
+    groups = {"share": {act.name for act in acts if act.share is not None}}
+    groups["coverage"] = {act.name for act in acts if act.post_act is not None and act.post_act.coverage is not None}
+    if name not in groups[key]:
+        known = ", ".join(sorted(map(str, groups[key]))) or "none"
+        raise ConfigError(f"no intervention {printable(name)!r} has a {key} (with one: {known})")
+    [act] = [act for act in acts if act.name == name]
     return act.at, run.config.rounds if act.until is None else act.until
 
 
@@ -70,6 +79,39 @@ def _difference(count: Callable[[FinishedRun, Rounds], Any], name: str, run: Fin
     return treated - control
 
 
+def _count_visits(run: FinishedRun, rounds: Rounds) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return in how many of some rounds each agent read a post, and which agents are recorded."""
+    rows, agents = run.table("impressions"), run.table("agents")
+    read = rows.loc[rows["round"].between(*rounds, inclusive="left"), ["agent", "round"]].drop_duplicates()
+    counts = np.bincount(read["agent"], minlength=len(agents))
+    return counts.astype(np.float64), agents["recorded_impressions"].to_numpy(np.bool_)
+
+
+def _post_difference(column: str, name: str, run: FinishedRun) -> float:
+    """Return the mean of a column of cascades for treated minus control roots; NaN without either."""
+    if _rounds(run, name, "coverage") is None:
+        return nan
+    trees = run.table("cascades")
+    groups = run.table("posts")[name].to_numpy()[trees["root"].to_numpy()]
+    treated, control = (mean(trees[column].to_numpy(np.float64)[groups == group]) for group in GROUPS)
+    return treated - control
+
+
+def _later_engagement(name: str, run: FinishedRun) -> float:
+    """Return the mean number of engagements since the act began, treated minus control roots; NaN without either."""
+    rounds = _rounds(run, name, "coverage")
+    if rounds is None:
+        return nan
+    posts, rows = run.table("posts"), run.table("engagements")
+    start, root = posts[f"{name}_round"].to_numpy(), rows["root"].to_numpy()
+    is_later = (rows["round"].to_numpy() >= start[root]) & (rows["round"].to_numpy() < rounds[1])
+    counts = np.bincount(root[is_later], minlength=len(posts)).astype(np.float64)
+    groups = posts[name].to_numpy()
+    treated, control = (mean(counts[(groups == group) & (start < rounds[1])]) for group in GROUPS)
+    return treated - control
+
+
+_SHAPES: Final = {"size": "posts", "depth": "reshares", "breadth": "posts", "structural_virality": "steps"}
 _COUNTS: Final[dict[str, tuple[Callable[[FinishedRun, Rounds], Any], tuple[str, ...]]]] = {
     "impressions": (partial(_count_rows, "impressions", ""), ("impressions", "churn")),
     "engagements": (partial(_count_rows, "engagements", ""), ("engagements", "churn")),
@@ -78,12 +120,21 @@ _COUNTS: Final[dict[str, tuple[Callable[[FinishedRun, Rounds], Any], tuple[str, 
         for counter, action in zip(COUNTERS, ("like", "reply", "reshare"), strict=True)
     },
     "posts": (_count_posts, ("churn",)),
+    "visits": (_count_visits, ("impressions", "churn")),
 }
 
 
 def measures_of_treatment(name: str) -> tuple[Measure, ...]:
-    """Return the measures of an intervention with a share, by agent."""
-    return tuple(
+    """Return the measures of an intervention with this name: by agent, then by post."""
+    whose = f"treated minus control posts of intervention `{name}`"
+    by_post = [
+        Measure(column, partial(_post_difference, column, name), f"{column} of cascades, {whose}", unit, -inf)
+        for column, unit in _SHAPES.items()
+    ]
+    meaning = f"engagements since the act began, {whose}"
+    later = partial(_later_engagement, name)
+    by_post.append(Measure("later_engagement", later, meaning, "engagements", -inf, tables=("engagements",)))
+    by_agent = (
         Measure(
             measure,
             partial(_difference, count, name),
@@ -94,3 +145,4 @@ def measures_of_treatment(name: str) -> tuple[Measure, ...]:
         )
         for measure, (count, tables) in _COUNTS.items()
     )
+    return (*by_agent, *by_post)

@@ -9,6 +9,7 @@ import yaml
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import leaf_values, list_leaves, merge_values, nest_keys, validate_params
 from prism_mesa.social.params import CHANGEABLE, FEED_MODES, SocialParams
+from prism_mesa.social.params.interventions import acts_by_key
 
 type Values = Mapping[str, Any]
 """Values of inputs, by the dotted key of a parameter or one of `INTERVENTION`."""
@@ -33,6 +34,8 @@ class Input:
 
 
 ERROR_PREFIX: Final = "input: "
+_ACTS: Final = tuple(key for key in acts_by_key() if key != "set")
+"""Acts of the platform, which the page takes as YAML."""
 INTERVENTION: Final = ("intervention.at", "intervention.until", "intervention.key", "intervention.value")
 """Inputs that together describe an intervention."""
 NO_KEY: Final = "(none)"
@@ -88,7 +91,7 @@ def make_inputs(config: SocialParams) -> tuple[Input, ...]:
         _select_input(_ORACLE, "reasoner.fallback", "Fallback"),
         Input(_ORACLE, "reasoner.max_calls", "Maximum calls (empty: no limit)", "text"),
         _select_input(_ORACLE, "content", "Texts of replies and reshares"),
-        Input(_INTERVENTION, "intervention.key", "Setting that changes", "select", (NO_KEY, *CHANGEABLE)),
+        Input(_INTERVENTION, "intervention.key", "Setting that changes", "select", (NO_KEY, *CHANGEABLE, *_ACTS)),
         Input(_INTERVENTION, "intervention.value", "New value", "text"),
         Input(_INTERVENTION, "intervention.at", "From round", "text"),
         Input(_INTERVENTION, "intervention.until", "Until before round (empty: to the end)", "text"),
@@ -180,7 +183,11 @@ def _intervention(values: Values) -> dict[str, Any]:
         new_value = yaml.safe_load(value)
     except yaml.YAMLError:
         new_value = value
-    return {"at": at.strip(), "until": until.strip() or None, "set": {key: new_value}}
+    return {
+        "at": at.strip(),
+        "until": until.strip() or None,
+        **({key: new_value} if key in _ACTS else {"set": {key: new_value}}),
+    }
 
 
 def changed_keys(values: Values, earlier_values: Values) -> Sequence[str]:

@@ -59,6 +59,22 @@ WORLDS = {
     "assigned": lambda: small(
         **LIVELY, interventions=[{"name": "some", "at": 1, "set": {"feed.mode": "random"}, "share": 0.5}]
     ),
+    "acts": lambda: default(
+        **LIVELY,
+        attributes=ATTRIBUTES,
+        interventions=[
+            {"at": 0, "suspend": {"accounts": "agent.leaning > 0.8", "posts": "remove"}, "until": 4},
+            {"name": "gone", "at": 1, "remove": {"posts": "post.slant > 0.5", "coverage": 0.7, "delay": {"median": 2}}},
+            {
+                "name": "note",
+                "at": 1,
+                "label": {"posts": "post.veracity == False", "effect": {"like": -1}},
+                "share": 0.5,
+            },
+            {"at": 1, "cap": {"reshares": 1}},
+            {"at": 2, "like": {"posts": "post.likes == 0", "n": 2}},
+        ],
+    ),
     "random": lambda: default(feed_mode="random", agents_activity=0.9, ticks_per_round=5),
     "attributes": lambda: default(**LIVELY, attributes=ATTRIBUTES),
     "opinions": lambda: default(**LIVELY, attributes=ATTRIBUTES, opinions_of="leaning", opinions_by="slant"),

@@ -62,6 +62,7 @@ class Marks(NamedTuple):
         boost: Log-odds of engaging that each adds; empty if none adds any.
         kept: The probability that each lets an agent carry out an action, shape (marks, actions).
         key: Keys of the draws of giving up.
+        asks: Bits of labels for which an agent that would compose asks the oracle instead.
     """
 
     posts: npt.NDArray[np.uint32]
@@ -69,10 +70,11 @@ class Marks(NamedTuple):
     boost: Floats
     kept: Table[np.float64]
     key: npt.NDArray[np.uint64]
+    asks: np.uint32
 
 
 NO_MARKS: Final = Marks(
-    np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0), np.zeros((0, 3)), np.zeros(0, np.uint64)
+    np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0), np.zeros((0, 3)), np.zeros(0, np.uint64), np.uint32(0)
 )
 
 

@@ -19,6 +19,7 @@ from prism_mesa.reasoner import Question, make_question
 from prism_mesa.social.behavior import (
     ABANDONS,
     ACTION_INDICES,
+    COMPOSING,
     IDLE,
     IS_INTERESTED,
     SEES_POST,
@@ -26,6 +27,7 @@ from prism_mesa.social.behavior import (
     next_trigger,
 )
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.acts import must_ask
 from prism_mesa.social.round.choices import ask_single
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import (
@@ -42,7 +44,7 @@ from prism_mesa.social.round.questions import personalities, questions, to_arche
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, pack_move, unpack_move
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.statechart import STATE_COLORS, STATES, TIMEOUT, AgentState, StateTransition, export_agent
+from prism_mesa.statechart import STATE_COLORS, STATES, TIMEOUT, AgentState, StateTransition, Transition, export_agent
 
 _NOT_A_POST: Final = "is not a post of this platform (see feed, read)"
 _FIELDS_IN_PROMPTS: Final = (
@@ -312,6 +314,9 @@ class PlatformAgent:
         if context is None:
             context = self.next_post if trigger == SEES_POST else self.current_post
         outcome, guards = platform.chart.select(self, trigger, context)
+        if isinstance(outcome, Transition) and outcome.target is COMPOSING and isinstance(context, Post):
+            choices = platform.tables.open_options(trigger, source)
+            outcome = choices if choices and must_ask(platform, self.row, context.post_id) else outcome
         was_open = isinstance(outcome, tuple)
         if isinstance(outcome, tuple):
             choice = self._ask(trigger, outcome, context)

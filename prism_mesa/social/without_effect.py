@@ -15,7 +15,7 @@ from prism_mesa.llm.kinds import LLM_KINDS
 from prism_mesa.llm.params import WITHOUT_EFFECT, llm_keys
 from prism_mesa.params import explicit_values, leaf_values
 from prism_mesa.reasoner import ReasonerParams, asks_llm
-from prism_mesa.social.params import SocialParams
+from prism_mesa.social.params import InterventionParams, SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.world.build import StartingWorld
@@ -200,6 +200,7 @@ def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ..
     for i, act in enumerate(params.interventions):
         where = f"interventions: {i} (from round {act.at} on)"
         notes += [f"{where}: {note}" for note in _intervention_notes(platform, i, unused_by_act)]
+        notes += [f"{where}: {note}" for note in _prompt_notes(facts, act)]
     return tuple(notes)
 
 
@@ -224,6 +225,18 @@ def _intervention_notes(platform: Platform, index: int, unused_by_act: Sequence[
     yield from unused_by_act[index].notes(
         key for key in act.set if key not in unchanged_keys and all(unused.reason(key) for unused in concurrent)
     )
+
+
+def _prompt_notes(facts: ModelFacts, act: InterventionParams) -> Iterator[str]:
+    """Yield what an intervention would change only in prompts."""
+    if facts.llm_decides or facts.has_own_reasoner:
+        return
+    if act.label is not None and act.label.effect is None:
+        yield "label.effect: null: no effect: no LLM decides"
+    if act.label is not None and act.label.text and not facts.writes_texts:
+        yield "label.text: no effect: no LLM reads it"
+    if act.hide and not facts.writes_texts:
+        yield "hide: no effect: no LLM reads the numbers"
 
 
 def _params_before(params: SocialParams, index: int) -> SocialParams:

@@ -3,10 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+from minds import asked
 from worlds import differing, ran, small
 
 from prism_mesa.analysis.explain.feed import explain_feed
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.branch import branch
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.social import run
@@ -245,17 +246,17 @@ def test_a_label_and_a_hidden_count_change_what_the_llm_reads():
         {"at": 0, "label": {"text": "Readers added context", "effect": None}},
         {"name": "blind", "at": 0, "hide": ["likes"], "share": 0.5},
     ]
-    model = acting(*acts, rounds=1)
+    model = acting(*acts, rounds=1, reasoner=asked(lambda _: '{"next_state": "scrolling"}'))
     platform, rows = model.platform, np.arange(100)
     options = (AgentState.COMPOSING, AgentState.SCROLLING)
     post = int(np.flatnonzero(model.posts.root == np.arange(len(model.posts)))[0])
-    asked = questions(
+    all_questions = questions(
         AgentColumns(platform, rows),
         PostColumns(platform, rows, np.full(100, post)),
         ["decides"] * 100,
         [options] * 100,
     )
-    prompts = [question_prompt(question) for question in asked]
+    prompts = [question_prompt(question) for question in all_questions]
     assert all("Readers added context" in prompt for prompt in prompts)
     blind = platform.assignments.is_treated("blind", rows)
     assert blind.any()
@@ -278,7 +279,7 @@ def test_a_branch_and_a_resumed_run_keep_what_was_done(tmp_path):
     ]
     config = {"attributes": ATTRIBUTES, "agents.n": 60, "rounds": 6, "interventions": acts, "checkpoint_every": 2}
     whole = run(make_config(config), out=tmp_path / "a").run_dir
-    same = branch(whole, 4, {"interventions": [{"hide": ["likes"]}]})
+    same = branch(whole, 4, {"interventions": [{"like": {"posts": "post.likes > 1000000", "n": 1}}]})
     other = branch(whole, 4, {"interventions": [{"remove": {"posts": "post.toxicity < 0.2"}}]})
     for table in ("posts", "impressions", "acts"):
         before, after, changed = (
@@ -323,9 +324,23 @@ def test_an_act_that_met_nothing_is_noted():
                 "agents.n": 20,
                 "rounds": 3,
                 "interventions": [
-                    {"name": "never", "at": 1, "label": {"posts": "post.likes > 1000", "text": "Context."}}
+                    {"name": "never", "at": 1, "label": {"posts": "post.likes > 1000", "effect": {"like": -1}}}
                 ],
             }
         )
     )
     assert any("never" in note and "met nothing" in note for note in result.summary["notes"])
+
+
+@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
+def test_a_label_without_an_effect_puts_the_choice_to_the_oracle(scheduler):
+    def decides(prompt):
+        return '{"next_state": "scrolling"}' if "Context." in prompt else '{"next_state": "composing"}'
+
+    label = {"at": 0, "label": {"posts": TOXIC, "text": "Context.", "effect": None}}
+    model = acting(label, reasoner=asked(decides), scheduler=scheduler, rounds=3)
+    roots = np.array([row["root"] for row in model.recorder.tables["engagements"]])
+    assert len(roots)
+    assert toxicity(model, roots).max() <= 0.5
+    with pytest.warns(NotedWarning, match="null: no effect"):
+        acting(label, rounds=1)

@@ -97,6 +97,7 @@ class ChartTables(NamedTuple):
         arm_program: Programs of the guards.
         outcome_start: Start of the outcomes of each cell. The guards' values are the bits of an index from there.
         outcome: Each a target, `NOTHING`, `UNDECIDED`, or an option set.
+        open: An option set of each cell that can be open, shape (triggers, states), else `NOTHING`.
         fixed: Outcome of cells without guards, shape (triggers, states), else `GUARDED`.
         composes: 1 for the state that draws an action on entry.
         engages: Action of each engaging state, else -1.
@@ -117,6 +118,7 @@ class ChartTables(NamedTuple):
     arm_program: UInt32
     outcome_start: UInt32
     outcome: Int32
+    open: Table[np.int32]
     fixed: Table[np.int32]
     composes: UInt8
     engages: Int32

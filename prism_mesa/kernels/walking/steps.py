@@ -209,6 +209,17 @@ def find_outcome(
 
 
 @early_inline_kernel
+def ask_instead(row: Any, trigger: Any, state: Any, outcome: Any, post: Any, world: World) -> Any:
+    """Return the outcome of a trigger, or an open choice if a label lets the oracle decide about composing."""
+    marks = world.taste_tables.marks
+    if marks.asks == 0 or post < 0 or outcome < 0 or not world.chart.composes[outcome]:
+        return outcome
+    is_asked = marks.posts[world.posts.root[post]] & marks.agents[row] & marks.asks
+    choice = np.int64(world.chart.open[trigger, state])
+    return choice if is_asked and choice <= FIRST_SET else outcome
+
+
+@early_inline_kernel
 def gives_up(
     tick: Any, row: Any, trigger: Any, state: Any, target: Any, post: Any, world: World, out: WalkOutput
 ) -> Any:

@@ -24,6 +24,7 @@ from prism_mesa.kernels.walking.reading import find_trigger_post, load_agent, lo
 from prism_mesa.kernels.walking.steps import (
     STOPPED,
     answer_choice,
+    ask_instead,
     find_outcome,
     find_trigger,
     gives_up,
@@ -85,6 +86,7 @@ def _walk_one(starts: Starts, i: Any, until: Any, is_recorded: Any, world: World
                     trigger, ticks_in_state = np.int64(NOTHING), np.int64(0)
         if trigger >= 0 and outcome == FIRE:
             outcome, loaded = find_outcome(row, trigger, state, post, loaded, registers, world, out)
+            outcome = ask_instead(row, trigger, state, outcome, post, world)
         if trigger >= 0 and outcome <= FIRST_SET and world.rule.answers:
             was_open, decided_post = np.int64(1), find_trigger_post(row, trigger, post, world)
             out.answered[FIRST_SET - outcome] += 1

@@ -282,9 +282,12 @@ def feed_acts(platform: Platform, acts: Sequence[int]) -> FeedActs:
 
 
 def _marking_acts(platform: Platform) -> list[tuple[int, InterventionParams]]:
-    """Return the labels and frictions of this round with an effect on actions, in order of their marks."""
+    """Return the labels and frictions of this round that can change what agents do, in order of their marks."""
+    is_llm = platform.reasoner.batch_reasoner is None or platform.reasoner.llm_share > 0
     acts = active_acts(platform, "label", "friction")
-    return [(index, act) for index, act in acts if act.friction is not None or (act.label and act.label.effect)]
+    return [
+        (i, act) for i, act in acts if act.label is None or act.label.effect or (act.label.effect is None and is_llm)
+    ]
 
 
 def _mark_posts(platform: Platform) -> Marks:
@@ -296,6 +299,7 @@ def _mark_posts(platform: Platform) -> Marks:
     first = platform.posts.first_visible(platform.round, platform.params.feed.window)
     roots = np.unique(platform.posts.root[first:])
     posts, agents = np.zeros(n_posts, np.uint32), np.zeros(n_agents, np.uint32)
+    asks = sum(1 << i for i, (_, act) in enumerate(acts) if act.label is not None and act.label.effect is None)
     boosts, kept, keys = np.zeros(len(acts)), np.ones((len(acts), 3)), np.zeros(len(acts), np.uint64)
     for i, (index, act) in enumerate(acts):
         bit, params = np.uint32(1 << i), act.label or act.friction
@@ -305,7 +309,7 @@ def _mark_posts(platform: Platform) -> Marks:
             boosts[i] = params.boost * (platform.params.utility.mood or 1.0)  # moods are logistic with this scale
             kept[i] = np.array(params.kept_shares, np.float32)  # the last digits of exp differ between machines
         keys[i] = platform.streams.key(f"give up {act_key(index, act)}")
-    return Marks(posts, agents, boosts if boosts.any() else boosts[:0], kept, keys)
+    return Marks(posts, agents, boosts if boosts.any() else boosts[:0], kept, keys, np.uint32(asks))
 
 
 def giving_up_text(platform: Platform) -> str:
@@ -315,6 +319,12 @@ def giving_up_text(platform: Platform) -> str:
     params = act.label or act.friction
     kept = 1.0 if params is None else params.kept_shares[action]
     return f"'{act_key(index, act)}' multiplies the chance of its {ACTIONS[action]} by {kept:.2g}"
+
+
+def must_ask(platform: Platform, row: int, post: int) -> bool:
+    """Return whether a label lets the oracle decide if an agent composes about a post."""
+    marks = platform.marks
+    return bool(marks.asks) and bool(marks.posts[platform.posts.root[post]] & marks.agents[row] & marks.asks)
 
 
 def seen_labels(platform: Platform, readers: Rows, roots: Rows) -> pd.Categorical:

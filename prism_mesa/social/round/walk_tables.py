@@ -100,6 +100,7 @@ class WalkTables:
             arm_program=_indices([program for arms in self._arms for program in arms]),
             outcome_start=_starts(self._outcomes),
             outcome=_ints([outcome for outcomes in self._outcomes for outcome in outcomes]),
+            open=np.array([*map(min, self._outcomes), NOTHING], np.int32)[cell],
             fixed=np.array([*fixed_outcomes, NOTHING], np.int32)[cell],
             composes=np.array([state is COMPOSING for state in STATES], np.uint8),
             engages=_ints([ACTION_INDICES.get(state) for state in STATES]),
@@ -124,6 +125,11 @@ class WalkTables:
         if program is None:
             raise ValueError(f"{rule.trigger} in {rule.state.value}: kernels cannot read all fields of {rule.when}")
         return program
+
+    def open_options(self, trigger: str, state: AgentState) -> tuple[AgentState, ...]:
+        """Return the options if a trigger can leave a choice open in a state, else nothing."""
+        code = int(self.chart.open[self.triggers[trigger], state.code])
+        return self.option_sets[FIRST_SET - code] if code <= FIRST_SET else ()
 
     def note_values(self, has_value: npt.NDArray[np.uint8]) -> None:
         """Note the guards that returned a value in a walk."""

@@ -63,6 +63,7 @@ class Marks(NamedTuple):
         kept: The probability that each lets an agent carry out an action, shape (marks, actions).
         key: Keys of the draws of giving up.
         asks: Bits of labels for which an agent that would compose asks the oracle instead.
+        drafts: Bits of frictions that depend on the draft of a reply, so no kernel can decide.
     """
 
     posts: npt.NDArray[np.uint32]
@@ -71,10 +72,17 @@ class Marks(NamedTuple):
     kept: Table[np.float64]
     key: npt.NDArray[np.uint64]
     asks: np.uint32
+    drafts: np.uint32
 
 
 NO_MARKS: Final = Marks(
-    np.zeros(0, np.uint32), np.zeros(0, np.uint32), np.zeros(0), np.zeros((0, 3)), np.zeros(0, np.uint64), np.uint32(0)
+    np.zeros(0, np.uint32),
+    np.zeros(0, np.uint32),
+    np.zeros(0),
+    np.zeros((0, 3)),
+    np.zeros(0, np.uint64),
+    np.uint32(0),
+    np.uint32(0),
 )
 
 
@@ -121,7 +129,7 @@ def giving_up(row: Any, root: Any, action: Any, marks: Marks, post_key: Keys) ->
 
     The draw depends on the intervention, the agent and the root, so the agent always gives up the same actions.
     """
-    bits = marks.posts[root] & marks.agents[row]
+    bits = marks.posts[root] & marks.agents[row] & ~marks.drafts
     for mark in range(len(marks.key)):
         draw = uniform(mix(mix(marks.key[mark], post_key[root]), np.uint64(row)))
         if bits >> np.uint32(mark) & np.uint32(1) and draw >= marks.kept[mark, action]:

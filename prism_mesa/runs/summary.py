@@ -128,6 +128,7 @@ _DONE_TEXTS: Final = dict(
             "accounts suspended:",
             "posts published:",
             "actions given up:",
+            "replies made milder:",
             "reshares refused:",
         ),
         strict=True,

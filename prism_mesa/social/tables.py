@@ -233,7 +233,7 @@ INFLUENCES: Final = TableSchema(
     ),
 )
 
-DONE: Final = ("label", "remove", "like", "suspend", "post", "abandon", "refuse")
+DONE: Final = ("label", "remove", "like", "suspend", "post", "abandon", "soften", "refuse")
 """What an act of the platform does; see table `acts`."""
 ACTS: Final = TableSchema(
     "acts",
@@ -244,7 +244,7 @@ ACTS: Final = TableSchema(
             "act",
             "category",
             "label, remove or like a post; suspend an agent; post as an agent; abandon: the agent gave up an action; "
-            "refuse: a cap refused its reshare",
+            "soften: it wrote a milder reply; refuse: a cap refused its reshare",
             one_of=DONE,
         ),
         Column("name", "category", "name of the intervention, or else its number, from 0"),

@@ -344,3 +344,47 @@ def test_a_label_without_an_effect_puts_the_choice_to_the_oracle(scheduler):
     assert toxicity(model, roots).max() <= 0.5
     with pytest.warns(NotedWarning, match="null: no effect"):
         acting(label, rounds=1)
+
+
+DRAFTS = {
+    "hot": {"of": "agent", "values": [False, True]},
+    "offensive": {"of": "post", "values": [False, True], "inherits": "hot", "parent": 0.5},
+    "heat": {"of": "post", "range": [0, 1], "parent": 0.9},
+}
+
+
+def replies(model):
+    return np.flatnonzero(model.posts.kind == 1)
+
+
+def test_replies_take_some_of_their_attributes_from_the_posts_that_they_answer():
+    model = acting(attributes=DRAFTS, agents_reply=0.9, agents_like=0.05)
+    rows, parent = replies(model), model.posts.parent[replies(model)]
+    of_author, of_parent = model.population.attributes[model.posts.author[rows], 0], model.posts.attributes[parent, 0]
+    value, differ = model.posts.attributes[rows, 0], of_author != of_parent
+    assert 0.3 < (value == of_parent)[differ].mean() < 0.7
+    assert (value == of_author)[~differ].all()
+    assert np.abs(model.posts.attributes[rows, 1] - 0.9 * model.posts.attributes[parent, 1]).max() <= 0.1 + 1e-6
+
+
+@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
+def test_a_friction_on_drafts_stops_some_and_makes_others_milder(scheduler):
+    friction = {"on": "reply", "abandon": 0.4, "milder": 0.6, "draft": "draft.offensive == True"}
+    chances = {"attributes": DRAFTS, "agents_reply": 0.9, "agents_like": 0.05}
+    plain = acting(**chances)
+    model = acting({"name": "ask", "at": 2, "friction": friction}, **chances, scheduler=scheduler)
+    written, is_offensive = (values[replies(model)] for values in (model.posts.written, model.posts.attributes[:, 0]))
+    assert is_offensive[written < 2].any()
+    assert not is_offensive[written >= 2].any()
+    assert len(done(model, "soften")) > 5 < len(done(model, "abandon"))
+    softened = acting({"at": 2, "friction": friction | {"abandon": 0, "milder": 1}}, **chances, scheduler=scheduler)
+    first = replies(plain)[plain.posts.written[replies(plain)] == 2]
+    n_offensive = plain.posts.attributes[first, 0].sum()
+    assert n_offensive == sum(row["round"] == 2 for row in done(softened, "soften"))
+
+
+def test_frictions_on_drafts_are_the_same_by_rows_and_by_columns():
+    friction = {"on": "reply", "abandon": 0.3, "milder": 0.3, "draft": "draft.heat > 0.4"}
+    act = {"name": "ask", "at": 1, "share": 0.7, "friction": friction}
+    one, other = (acting(act, attributes=DRAFTS, agents_reply=0.9, scheduler=kind) for kind in ("columns", "mesa"))
+    assert differing(one, other) == []

@@ -27,6 +27,9 @@ UNDECIDED: Final = -2
 FIRST_SET: Final = -10
 """Outcomes up to this code are open choices: ``FIRST_SET - s`` stands for option set s."""
 
+DRAFTED: Final = -5
+"""An outcome: a friction depends on the draft of a reply. It is 1 less if the choice was open."""
+
 GUARDED: Final = -4
 """In place of an outcome: guards decide."""
 

@@ -36,6 +36,8 @@ type Int32 = npt.NDArray[np.int32]
 type UInt32 = npt.NDArray[np.uint32]
 type Floats = npt.NDArray[np.float64]
 
+REPLY_ACTION: Final = 1
+"""The index of replies in `domain.ACTIONS`."""
 PASSIVE: Final = -2
 COMPOSES: Final = -1
 """In place of an action, for options that are not the state of an action."""
@@ -217,6 +219,16 @@ def ask_instead(row: Any, trigger: Any, state: Any, outcome: Any, post: Any, wor
     is_asked = marks.posts[world.posts.root[post]] & marks.agents[row] & marks.asks
     choice = np.int64(world.chart.open[trigger, state])
     return choice if is_asked and choice <= FIRST_SET else outcome
+
+
+@early_inline_kernel
+def has_draft(row: Any, trigger: Any, target: Any, post: Any, world: World) -> Any:
+    """Return whether an agent is about to reply, and a friction depends on its draft."""
+    marks = world.taste_tables.marks
+    if marks.drafts == 0 or world.chart.engages[target] != REPLY_ACTION:
+        return False
+    acted_on = find_trigger_post(row, trigger, post, world)
+    return acted_on >= 0 and marks.posts[world.posts.root[acted_on]] & marks.agents[row] & marks.drafts != 0
 
 
 @early_inline_kernel

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import early_inline_kernel, lean_kernel
 from prism_mesa.kernels.walking.arrays import (
+    DRAFTED,
     FIRE,
     FIRST_SET,
     NO_POST,
@@ -28,6 +29,7 @@ from prism_mesa.kernels.walking.steps import (
     find_outcome,
     find_trigger,
     gives_up,
+    has_draft,
     scroll_past,
     transition,
 )
@@ -65,6 +67,7 @@ def _walk_one(starts: Starts, i: Any, until: Any, is_recorded: Any, world: World
     scrolls_past = constants.glances > 1 and chart.sees_trigger >= 0
     row, start = np.int64(np.uint32(starts.rows[i])), np.int64(starts.start_ticks[i])
     trigger, outcome, was_open = np.int64(starts.triggers[i]), np.int64(starts.targets[i]), np.int64(starts.was_open[i])
+    has_passed, was_open = was_open >> 1, was_open & 1
     decided_post, tick = np.int64(starts.decided_posts[i]), start
     state, ticks_in_state, post = (
         np.int64(people.state[row]),
@@ -79,6 +82,7 @@ def _walk_one(starts: Starts, i: Any, until: Any, is_recorded: Any, world: World
             load_state(row, state, ticks_in_state, registers, world)
         if is_new_tick:
             outcome, was_open, decided_post = np.int64(FIRE), np.int64(0), np.int64(POST_AT_HAND)
+            has_passed = np.int64(0)
             trigger, loaded = find_trigger(row, state, ticks_in_state, post, loaded, registers, world)
             if scrolls_past and trigger == chart.sees_trigger:
                 loaded = scroll_past(tick, row, post, registers, world, out)
@@ -94,6 +98,8 @@ def _walk_one(starts: Starts, i: Any, until: Any, is_recorded: Any, world: World
         if trigger >= 0 and outcome >= 0 and gives_up(tick, row, trigger, state, outcome, post, world, out):
             trigger, was_open, decided_post = np.int64(chart.abandons_trigger), np.int64(0), np.int64(POST_AT_HAND)
             outcome, loaded = find_outcome(row, trigger, state, post, loaded, registers, world, out)
+        if trigger >= 0 and outcome >= 0 and has_passed == 0 and has_draft(row, trigger, outcome, post, world):
+            outcome = DRAFTED - was_open
         if trigger >= 0 and outcome <= UNDECIDED:
             _stop(row, tick, trigger, outcome, out)
             break

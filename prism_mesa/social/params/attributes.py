@@ -59,6 +59,12 @@ class AttributeParams(Params):
         description="with inherits: standard deviation of noise added to a number (which stays in range); for values, "
         "the probability that a value is drawn instead",
     )
+    parent: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="replies: the probability that the value is that of the answered post; for a range, its weight",
+    )
     function: str | None = Field(
         None, description="module:function that takes columns (name -> array) and returns the values of all rows"
     )
@@ -71,6 +77,7 @@ class AttributeParams(Params):
         value_list = ", ".join(map(value_text, self.values or ()))
         values = f"one of {value_list}" if self.values else "{:g} to {:g}".format(*self.range or (0.0, 0.0))
         noise = f", with noise of {self.noise:g}" if self.noise else ""
+        noise += f", in replies {self.parent:g} of the answered post's" if self.parent else ""
         draw = f"drawn, normal around {self.mean:g} ({self.sd:g})" if self.sd and self.mean is not None else "drawn"
         if self.column is not None:
             return f"{values}; from the column {self.column}, {draw} where it is blank"
@@ -94,6 +101,8 @@ class AttributeParams(Params):
             yield f"inherits: an agent can only inherit from its {COMMUNITY}"
         if self.of == "agent" and self.inherits is not None and self.sd is not None:
             yield "mean, sd: communities determine the numbers, so nothing is drawn"
+        if self.parent and self.of == "agent":
+            yield "parent: agents answer no post"
         if self.noise and self.inherits is None:
             yield "noise: has an effect only with inherits"
         if self.function is not None and (self.share or self.sd is not None):

@@ -1,5 +1,6 @@
 """Parameters of interventions: what the platform does during a run, from when on, and for which agents."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from math import exp
@@ -116,6 +117,12 @@ class FrictionParams(PostActParams):
 
     on: ActionName = Field(description="the action that is interrupted")
     abandon: Share = Field(0.0, description="probability that the agent gives up the action")
+    draft: PostExpression | None = Field(
+        None, description="expression over draft.<attribute>: only such replies are interrupted; null: all actions"
+    )
+    milder: Share = Field(
+        0.0, description="probability that the agent sets the attributes in draft to their mildest values"
+    )
 
     boost: ClassVar[float] = 0.0
 
@@ -128,6 +135,22 @@ class FrictionParams(PostActParams):
             if isinstance(values, Mapping)
             else values
         )
+
+    @field_validator("draft", mode="before")
+    @classmethod
+    def _read_draft(cls, text: Any) -> Any:
+        """Read fields of drafts as those of posts; the text keeps this form."""
+        return re.sub(r"\bdraft\.", "post.", text) if isinstance(text, str) else text
+
+    @model_validator(mode="after")
+    def _check_draft(self) -> Self:
+        if self.draft is not None and self.on != "reply":
+            raise ValueError("draft: only replies have attributes of their own (on: reply)")
+        if self.milder and self.draft is None:
+            raise ValueError("milder: give draft, an expression over draft.<attribute>")
+        if self.abandon + self.milder > 1:
+            raise ValueError("abandon, milder: these probabilities add up to more than 1")
+        return self
 
     @property
     def kept_shares(self) -> tuple[float, ...]:
@@ -212,6 +235,13 @@ def _label_text(label: LabelParams) -> str:
     return f"labels {label.posts_text}{factors and f' ({factors})'}"
 
 
+def _friction_text(friction: FrictionParams) -> str:
+    drafts = "" if friction.draft is None else f" if {friction.draft.replace('post.', 'draft.')}"
+    milder = f", {friction.milder:.4g} write a milder one" if friction.milder else ""
+    outcome = f"{friction.abandon:.4g} of the agents give up{milder}"
+    return f"asks before {friction.on} on {friction.posts_text}{drafts}; {outcome}"
+
+
 class InterventionParams(Params):
     """One act of the platform, from a given round on, for all agents, some agents, or a random share of these."""
 
@@ -238,7 +268,7 @@ class InterventionParams(Params):
     label: Annotated[LabelParams | None, Act(_label_text)] = Field(None, description="label posts")
     friction: Annotated[
         FrictionParams | None,
-        Act(lambda act: f"asks before {act.on} on {act.posts_text}; {act.abandon:.4g} of the agents give up"),
+        Act(_friction_text),
     ] = Field(None, description="ask agents before an action; some give it up")
     cap: Annotated[CapParams | None, Act(lambda act: f"allows up to {act.reshares} reshares of each root")] = Field(
         None, description="limit the reshares of each root"

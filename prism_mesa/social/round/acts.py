@@ -14,7 +14,9 @@ import pandas as pd
 
 from prism_mesa.domain import ACTIONS, Post
 from prism_mesa.errors import ConfigError
+from prism_mesa.kernels.commit.orders import new_post_keys
 from prism_mesa.kernels.utility import NO_MARKS, Marks
+from prism_mesa.kernels.walking.steps import REPLY_ACTION
 from prism_mesa.social.behavior import SCROLLING
 from prism_mesa.social.params import InterventionParams, SocialParams
 from prism_mesa.social.params.interventions import DelayParams, FilterParams, PostActParams
@@ -26,7 +28,7 @@ from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.feeds import read_expression, readable_fields
 from prism_mesa.social.state.population import AWAY, MEMBER, NO_ACTION, NO_POST, SUSPENDED, Rows
 from prism_mesa.social.state.post_acts import NOT_MET, NOT_SUSPENDED
-from prism_mesa.social.state.posts import NO_PARENT
+from prism_mesa.social.state.posts import NO_PARENT, REPLY
 from prism_mesa.social.tables import DONE
 from prism_mesa.statechart import column_values
 from prism_mesa.statechart.checks import suggest_field
@@ -50,7 +52,8 @@ def check_acts(params: SocialParams, declared: Attributes) -> None:
     agents = [name for name in fields if name.startswith("agent.")]
     for index, act in enumerate(params.interventions):
         value = getattr(act, act.kind)
-        for key, allowed in (("posts", posts), ("accounts", agents), ("by", agents)):
+        drafts = [f"post.{name}" for name in declared.posts]
+        for key, allowed in (("posts", posts), ("draft", drafts), ("accounts", agents), ("by", agents)):
             text = None if key == "posts" and act.suspend is not None else getattr(value, key, None)
             known = [*fields] if isinstance(value, FilterParams) else allowed
             for name in sorted(read_expression(text).fields - {*known}) if text is not None else ():
@@ -309,7 +312,9 @@ def _mark_posts(platform: Platform) -> Marks:
             boosts[i] = params.boost * (platform.params.utility.mood or 1.0)  # moods are logistic with this scale
             kept[i] = np.array(params.kept_shares, np.float32)  # the last digits of exp differ between machines
         keys[i] = platform.streams.key(f"give up {act_key(index, act)}")
-    return Marks(posts, agents, boosts if boosts.any() else boosts[:0], kept, keys, np.uint32(asks))
+    drafts = sum(1 << i for i, (_, act) in enumerate(acts) if act.friction is not None and act.friction.draft)
+    boosts = boosts if boosts.any() else boosts[:0]
+    return Marks(posts, agents, boosts, kept, keys, np.uint32(asks), np.uint32(drafts))
 
 
 def giving_up_text(platform: Platform) -> str:
@@ -359,8 +364,55 @@ def show_acts(platform: Platform, readers: Rows, posts: Sequence[Post | None]) -
     return shown
 
 
+class _Drafts:
+    """The attributes of drafts as columns."""
+
+    def __init__(self, schema: Attributes, values: npt.NDArray[np.float64]) -> None:
+        self._schema, self._values = schema, values
+
+    def column(self, name: str) -> Any:
+        """Return an attribute."""
+        place, attribute = self._schema.post_attribute(name)
+        return attribute.column(self._values[:, place])
+
+
+def review_drafts(platform: Platform, ticks: Rows, rows: Rows, posts: Rows) -> Mask:
+    """Return which agents give up their replies because of frictions on drafts; note these, and milder replies."""
+    table, marks, schema = platform.posts, platform.marks, platform.attributes.schema
+    tick, agent, post = (part.astype(np.int32) for part in (ticks, rows, posts))
+    n, kind, now = len(table), np.full(len(rows), REPLY), platform.round
+    keys = new_post_keys(platform.streams.key("reshare", now), tick, agent, post, kind, table.key)
+    ids = table.add(rows, table.text_id[posts], now + 1, REPLY, posts, None, keys, written=now)
+    values, is_out = table.attributes[ids].copy(), np.zeros(len(rows), np.bool_)
+    table.n, roots = n, table.root[posts]  # the drafts are not published yet
+    for i, (index, act) in enumerate(_marking_acts(platform)):
+        if act.friction is None or act.friction.draft is None:
+            continue
+        drafts, where = _Drafts(schema, values), f"interventions: {index}: friction.draft"
+        is_met = marks.posts[roots] & marks.agents[rows] & np.uint32(1 << i) != 0
+        is_met &= truth(act.friction.draft, drafts, drafts, len(rows), where) & ~is_out
+        purpose, root_keys = f"draft {act_key(index, act)}", table.key[roots].view(np.int64)
+        draws = platform.streams.uniform(purpose, rows, index=root_keys)
+        gives_up = is_met & (draws < act.friction.abandon)
+        is_milder = is_met & ~gives_up & (draws < act.friction.abandon + act.friction.milder)
+        columns = tick, agent, post, np.full(len(rows), REPLY_ACTION, np.int32), np.full(len(rows), i, np.int32)
+        platform.events.given_up.append(tuple(column[gives_up] for column in columns))
+        for field in sorted(read_expression(act.friction.draft).fields):
+            place, attribute = schema.post_attribute(field.removeprefix("post."))
+            mildest = float(attribute.stored_values.min()) if attribute.values else attribute.low
+            values[is_milder, place] = mildest
+        softened = zip(rows[is_milder].tolist(), posts[is_milder].tolist(), values[is_milder].tolist(), strict=True)
+        platform.events.softened.update(((row, post), (i, row_values)) for row, post, row_values in softened)
+        is_out |= gives_up
+    return is_out
+
+
 def note_given_up(platform: Platform) -> None:
-    """Count and record the actions that agents gave up in this round, by agent and tick."""
+    """Count and record the actions that agents gave up or wrote milder in this round, by agent and tick."""
+    softened = platform.events.softened
+    for i, (index, act) in enumerate(_marking_acts(platform)) if softened else ():
+        pairs = np.array(sorted(pair for pair, (mark, _) in softened.items() if mark == i), np.int64).reshape(-1, 2)
+        note_acts(platform, "soften", index, act, posts=pairs[:, 1], agents=pairs[:, 0], actions=REPLY_ACTION)
     if not platform.events.given_up:
         return
     tick, agent, post, action, mark = (np.concatenate(column) for column in zip(*platform.events.given_up, strict=True))

@@ -13,8 +13,10 @@ import numpy as np
 from prism_mesa.kernels.utility import first_giving_up
 from prism_mesa.social.behavior import ACTION_INDICES, COMPOSING, SEES_POST, STATES_WITHOUT_POST
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.acts import review_drafts
 from prism_mesa.social.round.engagements import engagement_key, has_engaged
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
+from prism_mesa.social.state.events import REPLY
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, pack_move
 from prism_mesa.statechart import AgentState, Expression
 
@@ -98,6 +100,8 @@ def give_up(platform: Platform, row: int, post: int, action: int) -> bool:
     if mark >= 0:
         event = tuple(np.array([[platform.tick], [row], [post], [action], [mark]], np.int32))
         platform.events.given_up.append(event)
+    if mark < 0 and action == REPLY and platform.marks.drafts:
+        return bool(review_drafts(platform, *(np.array([value]) for value in (platform.tick, row, post)))[0])
     return bool(mark >= 0)
 
 

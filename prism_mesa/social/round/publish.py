@@ -180,7 +180,11 @@ def _add_spread_posts(platform: Platform, tick: Int32, agent: Int32, post: Int32
     agent, post, action, kind, key = agent[order], post[order], action[order], kind[order], key[order]
     text_id, words = posts.compose_texts(post, kind, *platform.events.engagement_words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
-    posts.add(agent, text_id, now + 1, kind, post, root, key, words, posts.wording[posts.root[post]], written=now)
+    ids = posts.add(agent, text_id, now + 1, kind, post, root, key, words, posts.wording[posts.root[post]], written=now)
+    pairs = zip(ids.tolist(), agent.tolist(), post.tolist(), kind.tolist(), strict=True)
+    for new, row, parent, code in pairs if platform.events.softened else ():
+        if code == REPLY and (row, parent) in platform.events.softened:
+            posts.attributes[new] = platform.events.softened[row, parent][1]
 
 
 def _publish_written(platform: Platform) -> None:

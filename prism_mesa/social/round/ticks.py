@@ -12,10 +12,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.walking.arrays import FIRE, FIRST_SET, NOTHING
+from prism_mesa.kernels.walking.arrays import DRAFTED, FIRE, FIRST_SET, NOTHING, POST_AT_HAND
 from prism_mesa.kernels.walking.world import Starts
-from prism_mesa.social.behavior import DECIDES, FEED_READY, IDLE, SEES_POST, next_trigger
+from prism_mesa.social.behavior import ABANDONS, DECIDES, ENGAGING, FEED_READY, IDLE, SEES_POST, next_trigger
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.acts import review_drafts
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, TickAnswers, ask, collect_answers, needs_no_llm
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import rollback_on_error
@@ -125,8 +126,11 @@ def advance(platform: Platform, starts: Starts, until: int) -> None:
 
 def _settle(platform: Platform, stopped: Stopped) -> Starts:
     """Return the stopped agents that can continue, with their next steps; agents in `pending` wait for answers."""
-    is_open = stopped.outcomes <= FIRST_SET
+    is_open, is_drafted = stopped.outcomes <= FIRST_SET, np.isin(stopped.outcomes, (DRAFTED, DRAFTED - 1))
     answered = [_ask_open_choices(platform, stopped.take(is_open))] if is_open.any() else []
+    if is_drafted.any():
+        answered.append(_review_drafts(platform, stopped.take(is_drafted)))
+    is_open |= is_drafted
     current_tick, fired = platform.tick, dict[int, Starts]()
     try:
         for tick in np.unique(stopped.ticks[~is_open]).tolist():
@@ -167,6 +171,18 @@ def _ask_open_choices(platform: Platform, stopped: Stopped) -> Starts:
     options = FIRST_SET - stopped.outcomes
     targets = ask(platform, choices.agents, choices.posts, stopped.triggers, options, sets, stopped.ticks)
     return _next_starts(stopped, choices, targets, np.ones(len(targets), np.bool_))
+
+
+def _review_drafts(platform: Platform, stopped: Stopped) -> Starts:
+    """Let agents reply, or give up their replies because of what they were about to write."""
+    posts = _read_choices(platform, stopped).posts.posts
+    gives_up = review_drafts(platform, stopped.ticks, stopped.rows, posts)
+    triggers = np.where(gives_up, platform.trigger_code(ABANDONS), stopped.triggers)
+    targets = np.where(gives_up, FIRE, ENGAGING["reply"].code)
+    was_open = np.where(gives_up, 0, DRAFTED - stopped.outcomes) + 2
+    return make_starts(
+        stopped.rows, stopped.ticks, triggers, targets, was_open, np.where(gives_up, POST_AT_HAND, posts)
+    )
 
 
 def _fire(platform: Platform, stopped: Stopped) -> Starts:

@@ -106,6 +106,7 @@ class Events(Restorable):
         written: Posts by scripts or tools: (agent, text).
         moves: Recorded transitions: columns (tick, agent, packed move, post, was open).
         given_up: Actions that agents gave up: columns (tick, agent, post, action code, index in `Platform.marks`).
+        softened: Replies that a friction made milder: (agent, post) -> (index in `Platform.marks`, attributes).
         texts: Words of replies and reshares: (agent, post, action code) -> one line.
         decided: Decisions of scripts and tools about other agents: (agent, other, index in `domain.FOLLOW_EVENTS`) ->
             (post, index in `domain.FOLLOW_REASONS`). A report has the root instead of the other agent.
@@ -113,7 +114,18 @@ class Events(Restorable):
         template_texts: Words from templates.
     """
 
-    saved_fields = ("impressions", "engagements", "beside", "written", "moves", "given_up", "texts", "notes", "decided")
+    saved_fields = (
+        "impressions",
+        "engagements",
+        "beside",
+        "written",
+        "moves",
+        "given_up",
+        "softened",
+        "texts",
+        "notes",
+        "decided",
+    )
 
     impressions: list[tuple[Int32, ...]] = field(default_factory=list)
     engagements: list[tuple[Int32, ...]] = field(default_factory=list)
@@ -121,6 +133,7 @@ class Events(Restorable):
     written: list[tuple[int, str]] = field(default_factory=list)
     moves: list[tuple[Int32, ...]] = field(default_factory=list)
     given_up: list[tuple[Int32, ...]] = field(default_factory=list)
+    softened: dict[tuple[int, int], tuple[int, list[float]]] = field(default_factory=dict)
     texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
     notes: list[tuple[int, int, str, int]] = field(default_factory=list)
     decided: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, prompt_texts
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population, Rows
-from prism_mesa.social.state.posts import RESHARE, Posts
+from prism_mesa.social.state.posts import REPLY, RESHARE, Posts
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart.users_code import user_code_line
 from prism_mesa.streams import Ints, Streams
@@ -157,9 +157,24 @@ class AttributeSource:
                 values = self._from_author(name, attribute, source, author_values, values, keys)
             if name in self.text_values:
                 values = _with_file_values(self.text_values[name], posts, ids, values)
+            if self.declared[name].parent:
+                values = self._from_parent(name, attribute, posts, ids, values, keys)
             table[is_root, index] = values
             columns.add(name, partial(user_values, attribute, values))
         return table
+
+    def _from_parent(
+        self, name: str, attribute: Attribute, posts: Posts, ids: Rows, values: Floats, keys: Ints
+    ) -> Floats:
+        """Return the values of replies, some from the posts that they answer; other posts keep their `values`."""
+        index, _ = self.schema.post_attribute(name)
+        weight, is_reply = self.declared[name].parent, posts.kind[ids] == REPLY
+        parent_values = posts.attributes[np.where(is_reply, posts.parent[ids], 0), index]
+        if attribute.values:
+            return np.where(
+                is_reply & (self.streams.uniform(f"parent of {name}", keys) < weight), parent_values, values
+            )
+        return np.where(is_reply, _clip_to_range(attribute, weight * parent_values + (1 - weight) * values), values)
 
     def attach_to(self, posts: Posts, population: Population) -> None:
         """Make `posts` draw the attributes of added posts from this source."""

@@ -284,3 +284,13 @@ def test_prompts_tell_of_those_that_are_told():
     post = model.platform.post(0, 0)
     assert post.about == f"veracity: {str(post.veracity).lower()}"
     assert SocialModel(world()).agent(0).personality in model.agent(0).personality
+
+
+@pytest.mark.filterwarnings("ignore:.*told. no effect:prism_mesa.errors.NotedWarning")
+@pytest.mark.parametrize("persona", ["individual", "archetype"])
+def test_prompts_for_archetypes_do_not_tell_of_attributes_which_a_note_says(server, persona):
+    told = {"leaning": {**DECLARED["leaning"], "told": True}}
+    asked = {"reasoner__kind": "ollama", "reasoner__host": server.url, "reasoner__persona": persona}
+    model = SocialModel(world(told, **asked))
+    model.close()
+    assert any("attributes.leaning.told: no effect" in note for note in model.notes) == (persona == "archetype")

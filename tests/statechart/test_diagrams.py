@@ -154,6 +154,13 @@ def test_no_two_texts_overlap(figure):
     assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
 
 
+def test_an_arrow_from_a_state_to_itself_leaves_and_comes_back_at_two_places():
+    chart = Statechart([EVALUATING], [Transition("ignores", EVALUATING, EVALUATING)], EVALUATING)
+    _, loop = draw_chart(chart).axes[0].lines
+    points = loop.get_xydata()
+    assert np.hypot(*(points[-1] - points[0])) > 0.3  # inches
+
+
 @pytest.mark.slow
 def test_the_picture_on_the_front_page_is_the_default_chart():
     kept = Image.open(Path(__file__).parents[2] / "docs" / "pictures" / "social-chart.png").convert("RGBA")

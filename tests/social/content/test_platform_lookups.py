@@ -42,6 +42,7 @@ def test_tools_see_the_platform_as_it_stood_when_the_round_opened(monkeypatch):
     [later] = step_with(monkeypatch, model, looked)
     assert sum("Hear me" in text for text in later) > 10
     assert sum("I was heard" in text for text in later) == len(model.population)
+    assert sum("Round 2: you liked" in text for text in later) == len(model.population)
 
 
 def test_a_thread_is_the_post_what_it_answers_and_its_latest_replies(monkeypatch):

@@ -30,6 +30,13 @@ churning = st.fixed_dictionaries({f"agents_churn_{name}": _chance for name in ("
 changes = st.sampled_from([(), ({"at": 2, "until": 3, "set": {"agents.churn.leave": 0.9, "agents.churn.back": 0.9}},)])
 
 
+@pytest.mark.parametrize(
+    ("churn", "has_churn"), [({}, False), ({"agents_churn_waiting": 0.1}, True), ({"agents_churn_leave": 0.1}, True)]
+)
+def test_a_platform_has_churn_only_if_agents_wait_or_leave(churn, has_churn):
+    assert small(**churn).params.has_churn == has_churn
+
+
 def edges(network):
     followed, follower = (column.tolist() for column in network.edges())
     return set(zip(follower, followed, strict=True))

@@ -114,3 +114,9 @@ def test_who_follows_nobody_is_shown_what_is_trending_and_what_a_search_finds():
 def test_groups_that_are_not_there_are_refused_in_one_line(more, said):
     with pytest.raises(ConfigError, match=said):
         SocialModel(world(**more))
+
+
+def test_a_feed_distinguishes_up_to_ten_groups():
+    ten = {"ten": {"of": "agent", "values": list(range(10))}}
+    feeds = SocialModel(world(feed__mode="diverse", feed__attribute="ten", attributes=ten)).platform.feeds
+    assert feeds.n_groups == 10

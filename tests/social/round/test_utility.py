@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 from scipy.stats import kstest
 from worlds import ran, small
 
@@ -75,6 +76,16 @@ def plain_utility(model, reader, post_id):
     odds = reason + own.reshared * is_reshare - own.theta * math.log1p(hours) + own.mood * math.log(u / (1 - u))
     odds -= model.params.agents.homophily.engaging * plain_unlike(model, reader, int(posts.author[root]))
     return own.weight * relevance + own.sensitivity * odds
+
+
+@pytest.mark.parametrize(
+    ("key", "highest"),
+    [("weight", 100), ("closeness", 20), *((key, 10) for key in ("sensitivity", "appeal_sigma", "theta", "mood"))],
+)
+def test_a_part_of_utility_above_its_highest_value_is_refused(key, highest):
+    assert getattr(UtilityParams(**{key: highest}), key) == highest
+    with pytest.raises(ValidationError, match=rf"{key}\n"):
+        UtilityParams(**{key: math.nextafter(highest, math.inf)})
 
 
 CLOSE = {"network_mutual": 0.8, "network_mean_degree": 12, "utility_closeness": 2.5}

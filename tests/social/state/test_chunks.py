@@ -1,3 +1,6 @@
+import platform
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event, get_ident
@@ -48,3 +51,19 @@ def test_when_a_step_fails_what_others_have_begun_is_waited_for_and_no_other_one
         run_in_threads([wait, *[partial(begun.append, "another one")] * 20, fail], 2)
     assert begun[-1] == "first ended" or begun == ["last"]
     assert "another one" not in begun
+
+
+LARGEST = """
+import ctypes
+from prism_mesa.social.state.chunks import map_large_blocks
+libc = ctypes.CDLL(None)
+libc.malloc.restype = ctypes.c_void_p
+map_large_blocks()
+print(max(libc.malloc_usable_size(ctypes.c_void_p(libc.malloc(100_000))) for _ in range(50)))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="only glibc has this setting")
+def test_blocks_of_100_kb_are_mapped_in_whole_pages():
+    """In the heap, glibc does not round their size up to pages."""
+    assert int(subprocess.check_output([sys.executable, "-c", LARGEST])) > 102_000  # 25 pages are 102,400 bytes

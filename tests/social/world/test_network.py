@@ -185,6 +185,11 @@ def test_blocks_too_small_for_their_follows_are_a_config_error_not_a_thinner_net
         generated("stochastic_block", n=40, mean_degree=2, blocks=50)
 
 
+def test_more_follows_than_there_are_others_is_a_config_error_with_the_highest_possible_number():
+    with pytest.raises(ConfigError, match=r"network\.mean_degree: 20\.0 .* 19 others .* 20 agents.*mean_degree=19 or"):
+        generated("erdos_renyi", n=20, mean_degree=20)
+
+
 def test_followers_of_the_configuration_model_are_lognormal():
     narrow = generated("configuration", n=4000, follower_sigma=0.0, mean_degree=30)
     wide = generated("configuration", n=4000, follower_sigma=1.5, mean_degree=150)

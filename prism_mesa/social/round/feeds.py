@@ -147,6 +147,12 @@ class RankInputs(NamedTuple):
         self._with_scratch(lambda scratch: list_candidates(readers, *self, scratch, *candidates) == n)
         return candidates
 
+    def with_scores(self, readers: Int32, scorer: Scorer | None, pair_shift: Scorer | None) -> Self:
+        """Return the inputs with scores for each candidate of some readers."""
+        candidates = self.list_all(readers)
+        user_scores, added = (_NO_SCORES if score is None else score(*candidates) for score in (scorer, pair_shift))
+        return self._replace(scoring=self.scoring._replace(user_scores=user_scores, pair_shift=added))
+
     def rank(self, readers: Int32, feed: Int32, n_feed: npt.NDArray[np.uint16]) -> None:
         """Rank the feeds of some readers, each once."""
         n_ranked = n_scored = 0
@@ -452,12 +458,7 @@ def rank_feeds(
             inputs.rank(block_readers, *feeds)
         else:
             for part in _split(block_readers, inputs):
-                candidates = inputs.list_all(part)
-                user_scores, pair_shift = (
-                    _NO_SCORES if score is None else score(*candidates) for score in (scorer, acts.pair_shift)
-                )
-                scoring = inputs.scoring._replace(user_scores=user_scores, pair_shift=pair_shift)
-                inputs._replace(scoring=scoring).rank(part, *feeds)
+                inputs.with_scores(part, scorer, acts.pair_shift).rank(part, *feeds)
         if params.slots.trending or params.slots.search:
             fill_slots(block_readers, *discoveries.limit_to(params.slots), params.slots.every, *inputs, *feeds)
 

@@ -32,6 +32,7 @@ from prism_mesa.statechart import Statechart
 from prism_mesa.studies.listing import ListedFolder, list_folders
 from prism_mesa.studies.measures.catalogue import MEASURES, compute_measures
 from prism_mesa.studies.measures.finished import finished_run
+from prism_mesa.studies.measures.treatment import check_interventions
 
 __all__ = ["RunResult", "branch", "measure", "open_run", "resume", "run", "run_economy", "why"]
 
@@ -270,7 +271,9 @@ def measure(
         RunError: If a measure raises, or returns no number.
     """
     selected = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
-    return pd.Series(compute_measures(finished_run(run, trust=trust), selected), dtype=float, name=run_folder(run).name)
+    finished = finished_run(run, trust=trust)
+    check_interventions(selected, [finished.config])
+    return pd.Series(compute_measures(finished, selected), dtype=float, name=run_folder(run).name)
 
 
 def list_runs(out: str | os.PathLike[str] = "results") -> pd.DataFrame:

@@ -73,7 +73,8 @@ def run_table(design: StudyDesign, folder: StudyFolder) -> RunTable:
     """Return the collected runs."""
     frame, points, params = pd.read_parquet(folder.table(RUNS)), design.points, design.params
     kind: Any = points.kind
-    return RunTable(frame, design.arms, points.factors, tuple(params.measures), kind, params.paired, points.sampling)
+    facts = design.arms, points.factors, tuple(params.measures), kind, params.paired, points.sampling
+    return RunTable(frame, *facts, design.treatments)
 
 
 def _run_rows(

@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 from worlds import differing, ran, small
 
-from prism_mesa.errors import ConfigError, RunError
+from prism_mesa import measure
+from prism_mesa.errors import ConfigError
 from prism_mesa.runs.branch import branch
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.social import run
@@ -145,8 +146,8 @@ def test_measures_compare_treated_and_control_agents(finished):
     assert found["impressions@switch"] == pytest.approx(expected)
     assert expected < -0.5
     assert found["likes@switch"] < 0
-    with pytest.raises(RunError, match="switch"):
-        compute_measures(finished_run(finished), ["impressions@other"])
+    with pytest.raises(ConfigError, match="switch"):
+        measure(finished, "impressions@other")
 
 
 def test_a_branch_takes_interventions(finished):

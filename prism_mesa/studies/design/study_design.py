@@ -15,9 +15,11 @@ from prism_mesa.runs.identity import Identity, identify_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import digest64
 from prism_mesa.studies.design.points import Points, check_keys, find_file, make_points
+from prism_mesa.studies.design.treatments import find_treatments
 from prism_mesa.studies.measures.catalogue import find_measure
+from prism_mesa.studies.measures.treatment import check_interventions
 from prism_mesa.studies.params import StudyParams, flatten, settings, settings_text
-from prism_mesa.studies.statistics.cells import level_text
+from prism_mesa.studies.statistics.cells import Treatment, level_text
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
 ONE_ARM: Final = "all"  # the arm of a study without arms
@@ -49,6 +51,7 @@ class StudyDesign:
 
     Attributes:
         conditions: Arms x points, in the order of the file.
+        treatments: Arms that show the effect of an intervention on some agents and on all.
         notes: Remarks, for example on keys without effect.
         skipped: Conditions of optional arms whose LLM is missing: number -> reason.
     """
@@ -60,6 +63,7 @@ class StudyDesign:
     points: Points
     conditions: list[Condition] = field(repr=False)
     maker: "ConfigMaker" = field(repr=False)
+    treatments: tuple[Treatment, ...] = ()
     notes: tuple[str, ...] = ()
     skipped: Mapping[int, str] = field(default_factory=dict)
 
@@ -193,18 +197,28 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
     except PrismError as error:
         raise ConfigError(f"{where}: {error}") from None
     conditions: list[Condition] = []
+    config_by_arm: dict[str, Config] = {}
     for arm in tuple(params.arms) or (ONE_ARM,):
         for point in points.values:
             config = maker.make(arm, dict(zip(points.factors, point, strict=True)))
             conditions.append(Condition(len(conditions), arm, point, identify_config(config)))
-    design = StudyDesign(params, params.name or name, where, base, points, conditions, maker)
+            config_by_arm.setdefault(arm, config)
+    is_fixed = "interventions" not in points.factors
+    treatments = find_treatments(params.measures, config_by_arm) if params.paired and is_fixed else ()
+    if added := [level for level in dict.fromkeys(t.level for t in treatments) if level not in params.measures]:
+        params = params.model_copy(update={"measures": [*params.measures, *added]})
+    design = StudyDesign(params, params.name or name, where, base, points, conditions, maker, treatments)
     levels = factor_levels(points)
     try:
         for text in params.expect:
             parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels)
+        if is_fixed:
+            check_interventions(params.measures, config_by_arm.values())
     except PrismError as error:
         raise ConfigError(f"{where}: {error}") from None
     notes = list(points.notes)
+    if added:
+        notes.append(f"measures: {', '.join(added)}: added, for the effect on the whole platform")
     if base.seed != Config.model_fields["seed"].default:
         notes.append(f"base: seed={base.seed}: no effect: use the study's key 'seeds'")
     return replace(design, notes=(*notes, *_note_equal_conditions(design)))

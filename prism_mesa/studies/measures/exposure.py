@@ -32,7 +32,7 @@ from prism_mesa.studies.measures.measure import (
     root_authors,
     share,
 )
-from prism_mesa.studies.measures.treatment import measures_of_treatment
+from prism_mesa.studies.measures.treatment import measures_in_rounds, measures_of_treatment
 
 _JOST: Final = "Jost 2006, doi:10.1111/j.2006.0030-1299.14714.x"
 _SHANNON: Final = "Shannon 1948, doi:10.1002/j.1538-7305.1948.tb01338.x"
@@ -369,9 +369,9 @@ def _shape_and_opinion_measures(attribute: str, label: str) -> tuple[Measure, ..
 
 
 def measures_by_attribute(attribute: str) -> dict[str, Measure]:
-    """Return all measures by an attribute, or of an intervention. Their keys are the names without ``@attribute``."""
+    """Return all measures by an attribute, of an intervention, or in rounds; keys are the names before ``@``."""
     label = f"`{attribute}`"
-    measures = (
+    measures = measures_in_rounds(attribute) or (
         *_side_measures(attribute, label),
         *_shape_and_opinion_measures(attribute, label),
         *measures_of_treatment(attribute),

@@ -1,9 +1,11 @@
 """Measures of an intervention: treated minus control agents, or posts (``measure@intervention``).
 
-An intervention with a `share` treats agents, and one with a `coverage` treats posts.
+An intervention with a `share` treats agents, and one with a `coverage` treats posts. ``measure@24`` and
+``measure@24-47`` are means over all agents in rounds, in the unit of the measures by agent.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection, Iterable
 from functools import partial
 from math import inf, nan
 from typing import Any, Final
@@ -12,6 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import ConfigError, printable
+from prism_mesa.runs.config import Config
+from prism_mesa.social.params.interventions import InterventionParams
 from prism_mesa.social.state.assignments import GROUPS
 from prism_mesa.social.state.posts import POST
 from prism_mesa.social.tables import COUNTERS
@@ -20,24 +24,37 @@ from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_kind, m
 
 type Floats = npt.NDArray[np.float64]
 type Rounds = tuple[int, int]
+type Count = Callable[[FinishedRun, Rounds], tuple[Floats, npt.NDArray[np.bool_]]]
+"""Returns how many of something each agent has in some rounds, and which agents are recorded."""
+
+
+def _acts(config: Config, key: str) -> dict[str | None, InterventionParams]:
+    """Return the interventions with a `share` or a `coverage`, by name."""
+    acts = config.interventions
+    if key == "share":
+        return {act.name: act for act in acts if act.share is not None}
+    return {act.name: act for act in acts if act.post_act is not None and act.post_act.coverage is not None}
 
 
 def _rounds(run: FinishedRun, name: str, key: str = "share") -> Rounds | None:
-    """Return the first round of an intervention, and the round after its last; None without any intervention.
-
-    Raises:
-        ConfigError: If it does not exist, or has no `key`: agents need a `share`, and posts a `coverage`.
-    """
-    acts = [act for act in run.config.interventions if act.name is not None]
-    if not acts:
+    """Return the first round of an intervention, and the round after its last; None if the run has none with `key`."""
+    if (act := _acts(run.config, key).get(name)) is None:
         return None
-    groups = {"share": {act.name for act in acts if act.share is not None}}
-    groups["coverage"] = {act.name for act in acts if act.post_act is not None and act.post_act.coverage is not None}
-    if name not in groups[key]:
-        known = ", ".join(sorted(map(str, groups[key]))) or "none"
-        raise ConfigError(f"no intervention {printable(name)!r} has a {key} (with one: {known})")
-    [act] = [act for act in acts if act.name == name]
     return act.at, run.config.rounds if act.until is None else act.until
+
+
+def check_interventions(measures: Iterable[str], configs: Collection[Config]) -> None:
+    """Raise ConfigError if no configuration has the intervention of a measure.
+
+    It needs a `share` for a measure by agent, and a `coverage` for a measure by post.
+    """
+    for measure in measures:
+        base, _, name = measure.partition("@")
+        key = "share" if base in COUNTS else "coverage" if base in _BY_POST else ""
+        names = {str(name) for config in configs for name in _acts(config, key)} if key else set()
+        if key and name and name not in names and not _ROUNDS.fullmatch(name):
+            known = ", ".join(sorted(names)) or "none"
+            raise ConfigError(f"measures: {base}: no intervention {printable(name)!r} has a {key} (with one: {known})")
 
 
 def _rounds_present(run: FinishedRun, rounds: Rounds) -> Floats:
@@ -66,17 +83,27 @@ def _count_posts(run: FinishedRun, rounds: Rounds) -> tuple[Floats, npt.NDArray[
     return np.bincount(posts["author"][is_counted], minlength=n).astype(np.float64), np.ones(n, np.bool_)
 
 
-def _difference(count: Callable[[FinishedRun, Rounds], Any], name: str, run: FinishedRun) -> float:
+def _rates(count: Count, run: FinishedRun, rounds: Rounds) -> Floats:
+    """Return each agent's number per round on the platform; NaN for agents who were not there or are not recorded."""
+    counts, is_recorded = count(run, rounds)
+    present = _rounds_present(run, rounds)
+    return counts / np.where(is_recorded & (present > 0), present, np.nan)
+
+
+def _difference(count: Count, name: str, run: FinishedRun) -> float:
     """Return the mean of treated minus control agents, per round on the platform; NaN without either."""
     rounds = _rounds(run, name)
     if rounds is None:
         return nan
-    counts, is_recorded = count(run, rounds)
-    present = _rounds_present(run, rounds)
-    rates = counts / np.where(present, present, np.nan)
-    groups = run.table("agents")[name].to_numpy()
-    treated, control = (mean(rates[(groups == group) & is_recorded & (present > 0)]) for group in GROUPS)
+    rates, groups = _rates(count, run, rounds), run.table("agents")[name].to_numpy()
+    treated, control = (mean(rates[(groups == group) & np.isfinite(rates)]) for group in GROUPS)
     return treated - control
+
+
+def _level(count: Count, rounds: Rounds, run: FinishedRun) -> float:
+    """Return the mean over all agents, per round on the platform."""
+    rates = _rates(count, run, (rounds[0], min(rounds[1], run.config.rounds)))
+    return mean(rates[np.isfinite(rates)])
 
 
 def _count_visits(run: FinishedRun, rounds: Rounds) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -112,7 +139,9 @@ def _later_engagement(name: str, run: FinishedRun) -> float:
 
 
 _SHAPES: Final = {"size": "posts", "depth": "reshares", "breadth": "posts", "structural_virality": "steps"}
-_COUNTS: Final[dict[str, tuple[Callable[[FinishedRun, Rounds], Any], tuple[str, ...]]]] = {
+_BY_POST: Final = (*_SHAPES, "later_engagement")
+_ROUNDS: Final = re.compile(r"(\d+)(?:-(\d+))?")
+COUNTS: Final[dict[str, tuple[Count, tuple[str, ...]]]] = {
     "impressions": (partial(_count_rows, "impressions", ""), ("impressions", "churn")),
     "engagements": (partial(_count_rows, "engagements", ""), ("engagements", "churn")),
     **{
@@ -122,6 +151,7 @@ _COUNTS: Final[dict[str, tuple[Callable[[FinishedRun, Rounds], Any], tuple[str, 
     "posts": (_count_posts, ("churn",)),
     "visits": (_count_visits, ("impressions", "churn")),
 }
+"""What measures by agent count, and the optional tables that they read."""
 
 
 def measures_of_treatment(name: str) -> tuple[Measure, ...]:
@@ -134,15 +164,32 @@ def measures_of_treatment(name: str) -> tuple[Measure, ...]:
     meaning = f"engagements since the act began, {whose}"
     later = partial(_later_engagement, name)
     by_post.append(Measure("later_engagement", later, meaning, "engagements", -inf, tables=("engagements",)))
-    by_agent = (
+    return (*_by_agent(_difference, name, f", treated minus control agents of intervention `{name}`", -inf), *by_post)
+
+
+def measures_in_rounds(text: str) -> tuple[Measure, ...]:
+    """Return the means over all agents in rounds (``24``: from round 24 on; ``24-47``); empty for another text."""
+    if not (match := _ROUNDS.fullmatch(text)):
+        return ()
+    first, last = match.groups()
+    rounds = int(first), int(last or 1_000_000_000) + 1
+    when = f"from round {first} on" if last is None else f"in rounds {first} to {last}"
+    return _by_agent(_level, rounds, f", {when}", 0.0)
+
+
+def _by_agent(
+    function: Callable[[Count, Any, FinishedRun], float], argument: object, whose: str, low: float
+) -> tuple[Measure, ...]:
+    """Return a measure for each count: `function` of the count, an argument and the run."""
+    unit = "per agent and round"
+    return tuple(
         Measure(
             measure,
-            partial(_difference, count, name),
-            f"{measure} per agent and round on the platform, treated minus control agents of intervention `{name}`",
-            f"{measure} per agent and round",
-            -inf,
+            partial(function, count, argument),
+            f"{measure} {unit} on the platform{whose}",
+            f"{measure} {unit}",
+            low,
             tables=tables,
         )
-        for measure, (count, tables) in _COUNTS.items()
+        for measure, (count, tables) in COUNTS.items()
     )
-    return (*by_agent, *by_post)

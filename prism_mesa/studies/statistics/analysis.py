@@ -38,6 +38,10 @@ class Analysis:
         sensitivity: A row for each measure, factor and index: `measure`, `factor`, `index`, `value`, `low`, `high`. The
             index is `s1`, `st`, `mu_star`, `mu` or `sigma` in a sobol or morris design, and in a factorial design
             `share`, the share of the variance due to `arm`, a factor, `interactions` or `seed`.
+        treatments: Rows for each measure of an intervention with arms that treat some, all and no agents: `measure`,
+            `effect` (`within`: treated minus control agents in `arm`; `platform`: all agents, `whole` minus `none`;
+            `difference`: within minus platform), the arms `arm`, `whole` and `none`, `n`, `missing`, `mean`, `low`,
+            `high` (95 % interval).
         precision: A row for each measure, pair and number of seeds: `measure`, `term`, `left`, `right`, `seeds`,
             `half_width` (expected for the 95 % interval of the difference).
         notes: Remarks on missing values, and on statistics that could not be computed.
@@ -50,6 +54,7 @@ class Analysis:
     equivalence: pd.DataFrame
     effects: pd.DataFrame
     sensitivity: pd.DataFrame
+    treatments: pd.DataFrame
     precision: pd.DataFrame
     notes: tuple[str, ...]
 
@@ -57,7 +62,7 @@ class Analysis:
 def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
     """Return the statistics of a study, even if it is incomplete; raise ConfigError for an unreadable expectation."""
     # scipy.stats, statsmodels and SALib take seconds to load
-    from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms, precision
+    from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms, precision, treatment_effects
     from prism_mesa.studies.statistics.effects import answers, effects, groups
     from prism_mesa.studies.statistics.sensitivity import sensitivity
     from prism_mesa.studies.statistics.verdicts import verdicts
@@ -79,6 +84,7 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
         equivalence=equivalence,
         effects=effect_table,
         sensitivity=indices,
+        treatments=treatment_effects(cells, table.treatments),
         precision=precision(cells, pairs),
         notes=(*_notes_on_missing(table, cells), *pair_notes, *effect_notes, *sensitivity_notes),
     )

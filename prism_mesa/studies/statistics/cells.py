@@ -2,13 +2,27 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.streams import Floats, Ints
+
+
+class Treatment(NamedTuple):
+    """Arms that differ only in the agents that an intervention treats: a random share, all (`whole`), or `none`.
+
+    `measure` is of treated minus control agents (``likes@chronological``), and `level` of all agents in the same
+    unit and rounds (``likes@24``).
+    """
+
+    measure: str
+    level: str
+    partial: tuple[str, ...]
+    whole: str
+    none: str
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,7 @@ class RunTable:
         factors: The dotted keys that vary.
         paired: Whether all conditions have the same seeds.
         sampling: The data of a sampled design (see `design.sampling.sample_points`); None otherwise.
+        treatments: Arms that show the effect of an intervention on some agents and on all.
     """
 
     runs: pd.DataFrame
@@ -31,6 +46,7 @@ class RunTable:
     design: Literal["factorial", "sobol", "lhs", "morris", "csv"] = "factorial"
     paired: bool = True
     sampling: dict[str, object] | None = None
+    treatments: tuple[Treatment, ...] = ()
 
 
 def level_key(value: Any) -> tuple[str, Any]:
@@ -197,7 +213,7 @@ type Columns = Mapping[str, str]
 EXPECTED: Final = "expectations"
 MARGINS: Final = "expectations, of a margin"
 OTHERS: Final = "other differences"  # values of the column `family`: the tests that Holm's correction covers
-_TEXTS: Final = ("text", "measure", "term", "left", "right", "family", "effect", "factor", "index")
+_TEXTS: Final = "text measure term left right family effect factor index arm whole none".split()
 _COUNTS: Final = ("n", "missing", "df", "seeds")
 
 
@@ -218,6 +234,7 @@ EQUIVALENCE: Final = _column_types(
 EFFECTS: Final = _column_types("measure effect n missing df f p p_holm partial_eta_squared")
 SENSITIVITY: Final = _column_types("measure factor index value low high")
 PRECISION: Final = _column_types("measure term left right seeds half_width")
+TREATMENTS: Final = _column_types("measure effect arm whole none n missing mean low high")
 EXPECTED_WIDTH: Final = _column_types("measure term left right half_width")
 
 

@@ -18,9 +18,11 @@ from prism_mesa.studies.statistics.cells import (
     OTHERS,
     PRECISION,
     ROUNDING,
+    TREATMENTS,
     Bools,
     Cells,
     RunTable,
+    Treatment,
     gap_groups,
     level_text,
     make_cells,
@@ -264,6 +266,27 @@ def _difference_row(cells: Cells, pair: Pair) -> dict[str, Any]:
         "family": OTHERS,
         **dict(zip(("u", "p_mann_whitney", "rank_biserial"), rank_tests, strict=True)),
     }
+
+
+def treatment_effects(cells: Cells, treatments: Iterable[Treatment]) -> pd.DataFrame:
+    """Return the table `treatments` (see `analysis.Analysis`)."""
+    parts: list[dict[str, Any]] = []
+    for treatment in treatments:
+        selected, whole, none = cells.select([treatment.measure, treatment.level]), treatment.whole, treatment.none
+        # rows of an arm are sorted by the levels of the factors, so rows of several arms are pairs
+        rows = {arm: cells.has_level(ARM, index) for index, arm in enumerate(cells.levels[ARM])}
+        levels, within = ({arm: selected.values[rows[arm]][..., [k]] for arm in rows} for k in (1, 0))
+        platform = levels[whole] - levels[none]
+        sides = [("within", arm, within[arm], np.zeros_like(platform), [arm]) for arm in treatment.partial]
+        sides.append(("platform", whole, levels[whole], levels[none], [whole, none]))
+        sides += [("difference", arm, within[arm], platform, [arm, whole, none]) for arm in treatment.partial]
+        for effect, arm, left, right, arms in sides:
+            is_planned = np.all([cells.planned[rows[arm]] for arm in arms], axis=0)
+            comparison = compare_pairs(left, right, int(is_planned.sum()))
+            names = {"measure": [treatment.measure], "effect": effect, "arm": arm, "whole": whole, "none": none}
+            numbers = {name: getattr(comparison, name) for name in ("n", "missing", "low", "high")}
+            parts.append(names | numbers | {"mean": comparison.difference})
+    return make_table(TREATMENTS, parts)
 
 
 def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:

@@ -30,8 +30,8 @@ _COUNTS: Final[tuple[ColumnFormat, ...]] = (
 
 def comparisons_section(result: StudyResult) -> doc.Section:
     """Return the section on comparisons, with a subsection for each kind."""
-    sections = (make_part(result) for make_part in (_differences, _groups, _equivalence, _effects, _indices))
-    parts = tuple(part for part in sections if part is not None)
+    make_parts = _treatments, _differences, _groups, _equivalence, _effects, _indices
+    parts = tuple(part for make_part in make_parts if (part := make_part(result)) is not None)
     texts = result.analysis.notes
     blocks: list[doc.Block] = (
         [doc.Bullets(texts)] if len(texts) > 1 else [doc.Paragraph(text, note=True) for text in texts]
@@ -69,6 +69,26 @@ def _part(
     if n_omitted := len(rows[_MAX_ALL_ROWS:]):
         blocks.append(doc.Paragraph(f"{format_count(n_omitted, 'row')} more: the study's analysis in Python has all."))
     return doc.Section(name, title, tuple(blocks)) if rows else None
+
+
+def _treatments(result: StudyResult) -> doc.Section | None:
+    columns: list[ColumnFormat] = [
+        ("compared", _treatment_text),
+        ("mean", lambda row, decimals: number(row["mean"], decimals)),
+        ("95 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
+        *_COUNTS,
+    ]
+    caption = (
+        "Treated minus control agents within an arm; all agents with minus without the intervention, in the same unit; "
+        "and the first minus the second. All are paired by seed, with Student's 95 % intervals."
+    )
+    frame = result.analysis.treatments
+    return _part("treatments", "Some agents and the whole platform", result, frame, columns, caption)
+
+
+def _treatment_text(row: Record, _: int) -> str:
+    within, platform = f"{row['arm']}: treated \u2212 control", sides_text(row["whole"], row["none"])
+    return {"within": within, "platform": platform, "difference": f"({within}) \u2212 ({platform})"}[row["effect"]]
 
 
 def _differences(result: StudyResult) -> doc.Section | None:

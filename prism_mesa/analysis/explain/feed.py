@@ -14,7 +14,7 @@ from prism_mesa.analysis.explain.follows import agent_label
 from prism_mesa.analysis.explain.scores import Candidates, RepeatFactors, ScoredCandidates, explain_scores, lower_score
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.feeds.outbox import Audience
-from prism_mesa.kernels.feeds.scoring import DIVERSE
+from prism_mesa.kernels.feeds.scoring import DIVERSE, USER_SCORES
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.acts import feed_acts
 from prism_mesa.social.round.columns import AgentColumns
@@ -131,6 +131,8 @@ class RankedFeed:
             return np.zeros(0, np.int64), []
         posts, post, score = self.model.posts, self.candidates.post, self.scored.score.astype(np.float64)
         order = np.lexsort((post, score.astype(np.float32)))[::-1]
+        if self.scoring.mode == USER_SCORES:
+            order = order[score[order] > -np.inf]
         _, first_indices = np.unique(posts.root[post[order]], return_index=True)
         order = order[np.sort(first_indices)]
         repeat_factors: dict[int, RepeatFactors] = dict.fromkeys(order.tolist(), ())
@@ -232,6 +234,8 @@ class RankedFeed:
         if self.scored is None:
             return "other posts were ranked higher"
         ranking = self.posts
+        if self.scoring.mode == USER_SCORES and self.scored.score[self.candidates.post == post].max() == -np.inf:
+            return "its score is -inf, so the feed does not show it"
         if post not in ranking:
             other_copy = next(other for other in ranking if posts.root[other] == root)
             return f"post {other_copy}, another copy, was shown instead"

@@ -118,10 +118,11 @@ class Scoring(NamedTuple):
             empty, the score is divided by 1, 2, 3, ...
         group, n_groups: The group of each agent (`feed.attribute`); empty without groups.
         author: Authors of all posts.
-        user_scores: Scores of all candidates, in the order of `gathering.list_candidates`, for `USER_SCORES`.
+        user_scores: Scores of all candidates, in the order of `gathering.list_candidates`, for `USER_SCORES`; -inf
+            drops a candidate.
         shift: Added to the score of each visible post; empty if nothing is added.
         pair_shift: Added to the score of each candidate, in the same order; empty if nothing is added. Candidates with
-            a score of -inf are dropped.
+            -inf are dropped.
     """
 
     mode: int
@@ -213,14 +214,16 @@ def score_fresh(
             continue
         if scoring.mode == USER_SCORES:
             score = scoring.user_scores[first_score + candidate]
+            if score == -np.inf:
+                continue
         else:
             score = score_post(reader, np.int64(tag >> np.uint32(1)), candidate >= followed_end, first, scoring)
         if is_shifted:
             score += scoring.shift[np.int64(tag >> np.uint32(1))]
         if len(scoring.pair_shift) > 0:
             score += scoring.pair_shift[first_score + candidate]
-        if score == -np.inf:
-            continue
+            if scoring.pair_shift[first_score + candidate] == -np.inf:
+                continue
         scratch.score[candidate] = score
         scratch.fresh[n_kept] = candidate
         scratch.key[n_kept] = sort_key(score, tag)

@@ -454,11 +454,9 @@ def rank_feeds(
 
     def rank_block(first: int) -> None:
         block_readers = readers[first : first + block]
-        if scorer is None and acts.pair_shift is None:
-            inputs.rank(block_readers, *feeds)
-        else:
-            for part in _split(block_readers, inputs):
-                inputs.with_scores(part, scorer, acts.pair_shift).rank(part, *feeds)
+        is_plain = scorer is None and acts.pair_shift is None
+        for part in (block_readers,) if is_plain else _split(block_readers, inputs):
+            (inputs if is_plain else inputs.with_scores(part, scorer, acts.pair_shift)).rank(part, *feeds)
         if params.slots.trending or params.slots.search:
             fill_slots(block_readers, *discoveries.limit_to(params.slots), params.slots.every, *inputs, *feeds)
 

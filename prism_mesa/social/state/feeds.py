@@ -78,7 +78,7 @@ class UserFeed:
         """Return the score of each of `n` candidates for its reader; without candidates, your function is not called.
 
         Raises:
-            OwnCodeError: If a score is not finite, or depends on other rows or on earlier calls.
+            OwnCodeError: If a score is not a number (-inf takes a post out), or depends on other rows or earlier calls.
         """
         if not n:
             return np.zeros(0)
@@ -131,8 +131,9 @@ class UserFeed:
         if scores.shape != (n,):
             shape = f"{len(scores):,} scores" if scores.ndim == 1 else "not a column of scores"
             raise OwnCodeError(f"{self._prefix}: returned {shape} for {n:,} candidates")
-        for bad in scores[~(np.abs(scores) <= MAX_SCORE)]:
-            raise OwnCodeError(f"{self._prefix}: returned {bad:g}: scores must be finite and at most {MAX_SCORE:g}")
+        for bad in scores[~((np.abs(scores) <= MAX_SCORE) | (scores == -np.inf))]:
+            allowed = f"scores must be numbers of at most {MAX_SCORE:g}, or -inf for posts that are not shown"
+            raise OwnCodeError(f"{self._prefix}: returned {bad:g}: {allowed}")
         return scores
 
 

@@ -76,7 +76,7 @@ def test_counters_tables_and_cascades_agree_whoever_engages(params, chart, happe
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "check_chart", lambda *given: ())
         with_tools(patch, think)
-        model = small(**with_chart(params, chart) | {"records_engagements": None})
+        model = small(**with_chart(params, chart) | {"records_engagements": None, "interventions": ()})
         for row in range(0, len(model.population), 4) if has_fans else ():
             Fan(model, row)
         new = []

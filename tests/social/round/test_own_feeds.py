@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+from worlds import ran, small
 
+from prism_mesa.analysis.explain.feed import explain_feed
 from prism_mesa.errors import ConfigError
 from prism_mesa.runs.config import make_config
 from prism_mesa.social.model import SocialModel
@@ -56,6 +58,10 @@ def by_the_best(columns):
 def above_the_worst(columns):
     """A score that nobody can take of no candidates."""
     return columns["post.relevance"] * 1.0 if columns["post.relevance"].min() >= 0 else columns["post.age"] * 0.0
+
+
+def only_relevant(columns):
+    return np.where(columns["post.relevance"] > 0.6, columns["post.relevance"], -np.inf)
 
 
 def too_large(columns):
@@ -140,9 +146,9 @@ def test_the_cut_of_readers_into_parts_with_few_candidates_changes_no_feed(monke
         ("another_each_time", "returned other scores for the same rows in a second call"),
         ("by_the_mean", "returned other scores for the same rows beside other rows"),
         ("by_the_best", "returned other scores for the same rows beside other rows"),
-        ("too_large", r"returned .*e\+\d+: scores must be finite"),
+        ("too_large", r"returned .*e\+\d+: scores must be"),
         ("too_few", r"returned [\d,]+ scores for [\d,]+ candidates"),
-        ("nan", "returned nan: scores must be finite"),
+        ("nan", "returned nan: scores must be"),
         ("changes", "raised ValueError: assignment destination is read-only"),
         ("reads_nothing", r"post.lieks cannot be read \(test_own_feeds.py:\d+ in reads_nothing\)"),
         ("reads_no_attribute", r"agent.zeal cannot be read \(test_own_feeds.py:\d+ in reads_no_attribute\)"),
@@ -207,3 +213,12 @@ def test_a_feed_of_ones_own_is_not_asked_while_there_is_nothing_to_rank(mode):
     while not len(model.platform.posts):
         model.step()
     assert model.platform.round > 1
+
+
+def test_a_score_of_minus_infinity_takes_a_post_out():
+    model = ran(small(feed_mode=f"{__name__}:only_relevant"), 3)
+    shown = [(row, post) for row in range(30) for post in model.population.feed[row, : model.population.n_feed[row]]]
+    readers, posts = np.array(shown).T
+    assert (model.platform.similarities(readers, posts) / 127**2).min() > 0.19
+    reasons = [explain_feed(model, row, int(post)).traced_text for row in range(30) for post in set(posts.tolist())]
+    assert any("-inf" in text for text in reasons)

@@ -105,6 +105,14 @@ def kinds(url: str, rounds: int, large: int) -> list[Kind]:
     rule = {"reasoner.kind": "rule", "rounds": rounds, "checkpoint_every": 2}
     asks = {"reasoner.kind": "ollama", "reasoner.host": url, "reasoner.max_concurrency": 8, "reasoner.timeout_s": 20}
     few = {"agents.n": 200, "agents.band": 0.1, "agents.activity": 0.8}
+    acts = {
+        "attributes": "{bot: {of: agent, values: [true, false], share: [1, 4]}, mark: {of: post, range: [0, 1]}}",
+        "interventions": "["
+        "{name: gone, at: 1, remove: {posts: post.mark > 0.7, coverage: 0.5, delay: {median: 3}}},"
+        "{name: note, at: 1, share: 0.5, label: {posts: post.mark < 0.3, effect: {like: -1}}},"
+        "{at: 2, suspend: {accounts: agent.bot == True, posts: remove}, until: 5},"
+        "{at: 0, cap: {reshares: 1}}, {at: 1, like: {posts: post.mark < 0.1, n: 3}}]",
+    }
     texts = {"content": "template", "agents.n": min(large, 1000)}
     reasoner = {"kind": "ollama", "host": url, "timeout_s": 20}
     economy = {"rounds": rounds, "economy": {"policy": "llm"}, "reasoner": reasoner}
@@ -112,6 +120,7 @@ def kinds(url: str, rounds: int, large: int) -> list[Kind]:
         Kind("200 agents, 20 with scripts", rule | {"agents.n": 180, "agents.activity": 0.8}, prepare=amplified),
         Kind(f"{large:,} agents", rule | {"agents.n": large}),
         Kind("configs/default.yaml, with texts", rule | texts),
+        Kind("acts of the platform", rule | acts | {"agents.n": 400, "agents.activity": 0.8}),
         Kind("the stand-in LLM, 8 at once", rule | few | asks, asks=True),
         Kind("nations, the stand-in LLM", economy, asks=True, nations=True),
     ]

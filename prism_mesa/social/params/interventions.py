@@ -318,6 +318,12 @@ class InterventionParams(Params):
         return value if isinstance(value, PostActParams) else None
 
     @property
+    def meets_all(self) -> bool:
+        """Whether it is a friction that applies to all roots at once, so that nothing needs to be stored."""
+        act = self.friction
+        return act is not None and act.posts is None and act.coverage is None and not act.delay
+
+    @property
     def is_targeted(self) -> bool:
         """Whether the intervention may apply to only some of the agents."""
         return self.agents is not None or self.share is not None

@@ -122,26 +122,27 @@ def carry_out_acts(platform: Platform) -> None:
     acts = [(i, act) for i, act in active_acts(platform, "label", "friction", "remove", "like")]
     roots = _roots_in_reach(platform) if acts else np.zeros(0, np.int64)
     for index, act in acts:
-        if act.post_act is not None:
+        if act.post_act is not None and not act.meets_all:
             begun = _meet_posts(platform, index, act, act.post_act, roots)
             if act.friction is None:
                 note_acts(platform, act.kind, index, act, posts=begun)
             if act.like is not None:
                 platform.posts.count("likes", np.repeat(begun, act.like.n))
-    platform.marks = _mark_posts(platform)
+    platform.marks = _mark_posts(platform, roots)
     _release_removed(platform)
 
 
 def _roots_in_reach(platform: Platform) -> Rows:
     """Return the roots of visible posts and the roots that these answer, ascending."""
     posts = platform.posts
-    first = posts.first_visible(platform.round, platform.params.feed.window)
-    roots = new = np.unique(posts.root[first:])
+    new = posts.root[posts.first_visible(platform.round, platform.params.feed.window) :]
+    is_in_reach = np.zeros(len(posts), np.bool_)
     while len(new):
+        new = new[~is_in_reach[new]]
+        is_in_reach[new] = True
         parents = posts.parent[new]
-        new = np.setdiff1d(posts.root[parents[parents != NO_PARENT]], roots)
-        roots = np.union1d(roots, new)
-    return roots
+        new = posts.root[parents[parents != NO_PARENT]]
+    return np.flatnonzero(is_in_reach)
 
 
 def _meet_posts(platform: Platform, index: int, act: InterventionParams, params: PostActParams, roots: Rows) -> Rows:
@@ -176,6 +177,8 @@ def _covered(platform: Platform, index: int, act: InterventionParams, roots: Row
 
 def applies_to_roots(platform: Platform, index: int, act: InterventionParams, roots: Rows) -> Mask:
     """Return to which roots an act applies in this round: it has met them, covers them, and its delay is over."""
+    if act.meets_all:
+        return np.ones(len(roots), np.bool_)
     due = platform.post_acts.due_rounds(act_key(index, act), len(platform.posts))[roots]
     applies = np.asarray((due != NOT_MET) & (due <= platform.round))
     applies[applies] = _covered(platform, index, act, roots[applies])
@@ -226,18 +229,15 @@ def hidden_posts(platform: Platform, acts: Sequence[int], posts: Rows) -> Mask:
             is_hidden |= is_suspended[table.author[posts]]
         elif act.remove is None:
             continue
-        nodes, places = np.unique(table.root[posts], return_inverse=True)
-        is_out, left = np.zeros(len(nodes), np.bool_), np.arange(len(nodes))
+        left, nodes = np.arange(len(posts)), table.root[posts]
         while len(left):  # from each root to the post that it answers
-            ids = nodes[left]
-            found = (
-                applies_to_roots(platform, index, act, ids) if is_suspended is None else is_suspended[table.author[ids]]
-            )
-            is_out[left[found]] = True
-            nodes[left] = table.parent[ids]
-            left = left[~found & (nodes[left] != NO_PARENT)]
-            nodes[left] = table.root[nodes[left]]
-        is_hidden |= is_out[places]
+            if is_suspended is None:
+                is_out = applies_to_roots(platform, index, act, nodes)
+            else:
+                is_out = is_suspended[table.author[nodes]]
+            is_hidden[left[is_out]] = True
+            left, nodes = left[~is_out], table.parent[nodes[~is_out]]
+            left, nodes = left[nodes != NO_PARENT], table.root[nodes[nodes != NO_PARENT]]
     return is_hidden
 
 
@@ -293,14 +293,12 @@ def _marking_acts(platform: Platform) -> list[tuple[int, InterventionParams]]:
     ]
 
 
-def _mark_posts(platform: Platform) -> Marks:
-    """Return the labels and frictions of this round, with the posts and agents to which they apply."""
+def _mark_posts(platform: Platform, roots: Rows) -> Marks:
+    """Return the labels and frictions of this round, with the roots in reach and agents to which they apply."""
     acts = _marking_acts(platform)
     if not acts:
         return NO_MARKS
     n_posts, n_agents = len(platform.posts), len(platform.population)
-    first = platform.posts.first_visible(platform.round, platform.params.feed.window)
-    roots = np.unique(platform.posts.root[first:])
     posts, agents = np.zeros(n_posts, np.uint32), np.zeros(n_agents, np.uint32)
     asks = sum(1 << i for i, (_, act) in enumerate(acts) if act.label is not None and act.label.effect is None)
     boosts, kept, keys = np.zeros(len(acts)), np.ones((len(acts), 3)), np.zeros(len(acts), np.uint64)

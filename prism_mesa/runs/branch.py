@@ -107,8 +107,7 @@ def _branch_config(run: RecordedRun, at: int, overrides: Overrides) -> Config:
     if early := [act.at for act in new if act.at < at]:
         raise ConfigError(f"branch: interventions: at={early[0]} is before the branch (round {at})")
     new += [validate_params(InterventionParams, {"at": at, "set": settings}, "branch")] if settings else []
-    interventions = sorted([*config.interventions, *new], key=lambda act: act.at)  # stable: new ones apply last
-    intervention_values = [intervention.model_dump() for intervention in interventions]
+    intervention_values = [intervention.model_dump() for intervention in (*config.interventions, *new)]
     return validate_params(Config, {**values, "interventions": intervention_values}, "branch")
 
 

@@ -189,7 +189,8 @@ def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ..
 
     A key whose effect begins with a later intervention is not listed.
     """
-    params = platform.params
+    order = sorted(range(len(platform.params.interventions)), key=lambda i: platform.params.interventions[i].at)
+    params = platform.params.model_copy(update={"interventions": [platform.params.interventions[i] for i in order]})
     later_params = [_params_before(params, i).with_settings(act.set) for i, act in enumerate(params.interventions)]
     unused_by_act = [KeysWithoutEffect(facts.with_params(params)) for params in later_params]
     keys = explicit_values(params)
@@ -198,22 +199,25 @@ def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ..
     unused_keys = [key for key in keys if all(unused.reason(key) for unused in unused_by_act)]
     notes = [*KeysWithoutEffect(facts).notes(unused_keys), *_find_unmentioned_attributes(facts)]
     for i, act in enumerate(params.interventions):
-        where = f"interventions: {i} (from round {act.at} on)"
-        notes += [f"{where}: {note}" for note in _intervention_notes(platform, i, unused_by_act)]
+        where = f"interventions: {order[i]} (from round {act.at} on)"
+        if act.agents is not None and not _finds_agents(platform, order[i]):
+            notes.append(f"{where}: no effect: no agent matches {act.agents} at the start")
+        notes += [f"{where}: {note}" for note in _intervention_notes(params, i, unused_by_act)]
         notes += [f"{where}: {note}" for note in _prompt_notes(facts, act)]
     return tuple(notes)
 
 
-def _intervention_notes(platform: Platform, index: int, unused_by_act: Sequence[KeysWithoutEffect]) -> Iterator[str]:
-    """Yield reasons why an intervention or one of its settings changes nothing.
+def _finds_agents(platform: Platform, index: int) -> bool:
+    n = len(platform.population)
+    return bool(platform.feeds.select_agents(index, AgentColumns(platform, np.arange(n)), n).any())
+
+
+def _intervention_notes(params: SocialParams, index: int, unused_by_act: Sequence[KeysWithoutEffect]) -> Iterator[str]:
+    """Yield reasons why a setting of an intervention changes nothing; interventions are in order of their rounds.
 
     `unused_by_act` has the keys without effect under each intervention.
     """
-    params, act = platform.params, platform.params.interventions[index]
-    n = len(platform.population)
-    agents = AgentColumns(platform, np.arange(n))
-    if act.agents is not None and not platform.feeds.select_agents(index, agents, n).any():
-        yield f"no effect: no agent matches {act.agents} at the start"
+    act = params.interventions[index]
     earlier = _params_before(params, index)
     values, new_values = leaf_values(earlier), leaf_values(earlier.with_settings(act.set))
     unchanged_keys = [key for key in act.set if values[key] == new_values[key]]

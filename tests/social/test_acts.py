@@ -13,6 +13,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.social import run
 from prism_mesa.social.behavior import build_chart
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round.acts import hidden_from
 from prism_mesa.social.state.population import SUSPENDED
 from prism_mesa.statechart import Statechart
 
@@ -388,3 +389,36 @@ def test_frictions_on_drafts_are_the_same_by_rows_and_by_columns():
     act = {"name": "ask", "at": 1, "share": 0.7, "friction": friction}
     one, other = (acting(act, attributes=DRAFTS, agents_reply=0.9, scheduler=kind) for kind in ("columns", "mesa"))
     assert differing(one, other) == []
+
+
+def test_interventions_apply_in_order_of_their_rounds_and_keep_their_numbers():
+    later, sooner = {"at": 3, "set": {"feed.mode": "chronological"}}, {"at": 1, "set": {"feed.mode": "random"}}
+    one, other = acting(later, sooner), acting(sooner, later)
+    assert differing(one, other) == []
+    assert [act.at for act in one.params.interventions] == [3, 1]
+    with pytest.raises(ConfigError, match=r"interventions: 1: remove\.posts: post.likez"):
+        acting(later, {"at": 0, "remove": {"posts": "post.likez > 2"}})
+
+
+def test_more_labels_than_there_are_bits_for_are_refused():
+    with pytest.raises(ConfigError, match="33 labels and frictions"):
+        acting(*[{"at": 0, "friction": {"on": "like", "abandon": 0.1}}] * 33)
+
+
+def test_a_downrank_in_units_of_relevance_counts_in_a_feed_by_preference():
+    model = acting({"at": 0, "downrank": {"posts": TOXIC, "score": -1}}, feed_mode="preference", rounds=2)
+    for row in range(100):
+        feed = model.population.feed[row, : model.population.n_feed[row]]
+        is_toxic = toxicity(model, feed) > 0.5
+        assert (np.diff(is_toxic.astype(int)) >= 0).all()
+
+
+def test_tools_do_not_show_what_a_filter_takes_out_for_their_reader():
+    act = {"name": "some", "at": 0, "share": 0.5, "filter": {"posts": "post.relevance < 0.6"}}
+    model = small(**BUSY, attributes=ATTRIBUTES, interventions=[act])
+    ran(model, 2)
+    posts = np.arange(len(model.posts))
+    for row in range(20):
+        is_low = model.platform.similarities(np.full(len(posts), row), posts) / 127**2 < 0.2
+        is_treated = model.platform.assignments.is_treated("some", np.array([row]))[0]
+        assert (hidden_from(model.platform, row, posts) == (is_low & is_treated)).mean() > 0.99

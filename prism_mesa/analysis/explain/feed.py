@@ -79,7 +79,7 @@ class RankedFeed:
         feeds = platform.feeds.assign(rows, AgentColumns(platform, rows), platform.assignments)
         [(_, self.params, user_feed, acts)] = feeds
         n_agents, current_round = len(platform.population), platform.round
-        self.acts = feed_acts(platform, acts)
+        self.acts = feed_acts(platform, acts).in_units_of(self.params.ranking)
         self.outbox = make_outbox(platform.posts, self.params, n_agents, current_round, is_hidden=self.acts.is_hidden)
         feed_state = self.outbox, platform.population, platform.posts, self.params, platform.streams, current_round
         discoveries = discover(rows.astype(np.int32), *feed_state, self.acts.is_hidden)

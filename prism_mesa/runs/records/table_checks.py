@@ -104,7 +104,8 @@ def _find_invalid(cells: "pd.Series[Any]", column: Column) -> Any:
         case "float32" | "float64":
             return ~np.isfinite(cells.to_numpy(np.float64, na_value=np.nan)) & column.finite
         case _:
-            return ~cells.isin(column.one_of).to_numpy(bool) if column.one_of else is_blank
+            is_known = cells.isin(column.one_of).to_numpy(bool) | (not column.one_of)
+            return ~np.where(cells.isna(), column.blank, is_known)
 
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")

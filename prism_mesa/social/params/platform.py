@@ -163,8 +163,7 @@ class SocialParams(Params):
                 raise ValueError(f"{where}: utility.sensitivity cannot go from or to 0 in a run")
             if act.until is not None and act.until < self.rounds:
                 self._params_in_round(index, act.until)
-        in_order = tuple(sorted(self.interventions, key=attrgetter("at")))
-        return self if in_order == self.interventions else self.model_copy(update={"interventions": in_order})
+        return self
 
     def _params_in_round(self, index: int, round_: int) -> Self:
         """Return the parameters of an intervention's agents in the round in which the intervention begins or ends.

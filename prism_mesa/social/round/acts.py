@@ -36,7 +36,7 @@ from prism_mesa.statechart.checks import suggest_field
 type Mask = npt.NDArray[np.bool_]
 
 MAX_MARKS: Final = 32
-"""Maximum number of labels and frictions that apply in the same round."""
+"""Maximum number of labels and frictions."""
 _READER_FIELDS: Final = ("post.relevance", "post.utility", "post.in_network")
 _FEED_ACTS: Final = ("remove", "suspend", "filter", "downrank")
 
@@ -47,6 +47,9 @@ def check_acts(params: SocialParams, declared: Attributes) -> None:
     Raises:
         ConfigError: If an act reads an unknown field, or a field that does not exist where it is read.
     """
+    n_marks = sum(act.kind in ("label", "friction") for act in params.interventions)
+    if n_marks > MAX_MARKS:
+        raise ConfigError(f"interventions: {n_marks} labels and frictions are too many: give at most {MAX_MARKS}")
     fields = readable_fields(declared)
     posts = [name for name in fields if name.startswith("post.") and name not in _READER_FIELDS]
     agents = [name for name in fields if name.startswith("agent.")]
@@ -245,7 +248,11 @@ def hidden_from(platform: Platform, row: int, posts: Rows) -> Mask:
     """Return which posts are taken out for one agent."""
     acts = active_acts(platform, "remove", "suspend", "filter")
     applying = [index for index, act in acts if select_targets(platform, index, act, np.array([row]))[0]]
-    return hidden_posts(platform, applying, posts)
+    is_hidden = hidden_posts(platform, applying, posts)
+    if (pair_shift := feed_acts(platform, applying).pair_shift) is not None:
+        is_followed = np.isin(platform.posts.author[posts], platform.network.followees(row))
+        is_hidden |= pair_shift(np.full(len(posts), row, np.int32), posts.astype(np.int32), is_followed) == -np.inf
+    return is_hidden
 
 
 def feed_acts(platform: Platform, acts: Sequence[int]) -> FeedActs:

@@ -100,6 +100,14 @@ class FeedActs(NamedTuple):
     shift: Scores = _NO_SCORES
     pair_shift: Scorer | None = None
 
+    def in_units_of(self, ranking: str) -> Self:
+        """Return the acts with shifts in the units of a ranking: `preference` ranks by similarity, not relevance."""
+        if ranking != "preference":
+            return self
+        scale, pair_shift = 2 * UNIT_LENGTH, self.pair_shift
+        scaled = None if pair_shift is None else lambda *candidates: scale * pair_shift(*candidates)
+        return self._replace(shift=scale * self.shift, pair_shift=scaled)
+
     def __bool__(self) -> bool:
         return bool(len(self.is_hidden) or len(self.shift) or self.pair_shift is not None)
 
@@ -434,6 +442,7 @@ def rank_feeds(
     candidates or change their scores.
     """
     population.n_read[agents] = population.n_feed[agents] = 0
+    acts = acts.in_units_of(params.ranking)
     outbox = _unsorted_outbox(posts, params, len(population), now)
     if not outbox.n or not len(agents) or (acts.is_hidden.all() and len(acts.is_hidden)):
         return

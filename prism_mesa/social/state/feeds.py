@@ -173,7 +173,8 @@ class Feeds:
                 raise ConfigError(f"interventions: {i}: agents: {name} cannot be read.{suggest_field(name, fields)}")
         for act in interventions:  # report an unusable feed now, not in its first round
             self._user_feed(str(act.set.get("feed.mode", "")))
-        self._active_acts = {i: act for i, act in enumerate(interventions) if act.applies_in(round_)}
+        in_order = sorted(enumerate(interventions), key=lambda numbered: numbered[1].at)
+        self._active_acts = {i: act for i, act in in_order if act.applies_in(round_)}
         self._feed(())
         for attribute in {configured.feed.attribute, *(act.set.get("feed.attribute") for act in interventions)}:
             self._group_attribute(attribute)

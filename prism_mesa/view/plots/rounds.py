@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from prism_mesa.errors import DataError, format_count
+from prism_mesa.social.params.interventions import acts_by_key
 from prism_mesa.view.plots.sources import Group
 from prism_mesa.view.plots.style import BAND, INK, SMALL, whole_numbers
 
@@ -76,15 +77,18 @@ def agents_note(groups: Sequence[Group]) -> str:
 def rounds_axis(axes: Axes, interventions: Sequence[Mapping[str, Any]] = (), *, n_ticks: int = 9) -> None:
     """Label an axis of rounds, with about `n_ticks` whole-number ticks, and mark where interventions begin and end.
 
-    Interventions are as in a manifest: `at`, `until`, `set`, `agents`.
+    Interventions are as in a manifest.
     """
     axes.set_xlabel("round")
     axes.xaxis.set_major_locator(whole_numbers(n_ticks))
     style: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "textcoords": "offset points", "rotation": 90}
     style |= {"va": "top", "ha": "left", "fontsize": SMALL - 1, "parse_math": False}
     for intervention in interventions:
-        text = textwrap.shorten(", ".join(f"{key}={value}" for key, value in intervention["set"].items()), 40)
-        labels = {"at": f"{text}{' (some agents)' if intervention.get('agents') else ''}", "until": "ends"}
+        kind = next((key for key in acts_by_key() if intervention.get(key)), "")
+        settings = ", ".join(f"{key}={value}" for key, value in intervention["set"].items())
+        text = textwrap.shorten(settings or f"{kind}{f' ({name})' if (name := intervention.get('name')) else ''}", 40)
+        is_targeted = bool(intervention.get("agents")) or intervention.get("share") is not None
+        labels = {"at": f"{text}{' (some agents)' if is_targeted else ''}", "until": "ends"}
         for end, label in labels.items():
             if intervention.get(end) is not None:
                 x = intervention[end] - 0.5

@@ -272,7 +272,7 @@ def run_names(source: Drawable) -> str:
 
 
 def shared_interventions(groups: Sequence[Group]) -> list[dict[str, Any]]:
-    """Return the interventions of the runs (`at`, `until`, `set`, `agents`); none if the runs have different ones."""
+    """Return the interventions of the runs as in a manifest; none if the runs have different ones."""
     first, *others = (_interventions(group.runs[0].config) for group in groups)
     return first if all(interventions == first for interventions in others) else []
 

@@ -71,7 +71,7 @@ def test_what_others_wrote_is_text_and_nothing_else(shown):
 
 def test_a_chart_shows_each_transition_once_and_those_alike_in_one_line():
     read = _Read(social_chart._repr_html_())
-    assert read.text.startswith("chart social 8 states, 27 transitions")
+    assert read.text.startswith("chart social 8 states, 28 transitions")
     assert "any but idle round_ends idle" in read.text
     assert "evaluating decides post.utility > agent.high_threshold composing" in read.text
     assert "evaluating decides else ?" in read.text

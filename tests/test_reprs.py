@@ -73,7 +73,7 @@ def test_a_post_says_who_wrote_what():
 
 
 def test_a_chart_and_its_transitions_say_what_they_are():
-    assert repr(social_chart) == "<Statechart social: 8 states, 27 transitions>"
+    assert repr(social_chart) == "<Statechart social: 8 states, 28 transitions>"
     transition = Transition("wakes", "idle", "scrolling", guard=F.agent.energy > 3)
     assert repr(transition) == "<Transition idle --wakes--> scrolling [agent.energy > 3]>"
     assert (

@@ -213,6 +213,10 @@ def _intervention_notes(platform: Platform, index: int, unused_by_act: Sequence[
     agents = AgentColumns(platform, np.arange(n))
     if act.agents is not None and not platform.feeds.select_agents(index, agents, n).any():
         yield f"no effect: no agent matches {act.agents} at the start"
+    sees_likes = params.utility.counts or any("utility.counts" in other.set for other in params.interventions)
+    is_read = asks_llm(platform.reasoner) or platform.writer is not None or ("likes" in act.hide and sees_likes)
+    if act.hide and not is_read:
+        yield "no effect: only an LLM reads these numbers, and agents read likes with utility.counts"
     earlier = _params_before(params, index)
     values, new_values = leaf_values(earlier), leaf_values(earlier.with_settings(act.set))
     unchanged_keys = [key for key in act.set if values[key] == new_values[key]]

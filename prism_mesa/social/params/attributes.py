@@ -11,6 +11,7 @@ from prism_mesa.errors import ConfigError, did_you_mean, shorten
 from prism_mesa.llm.params import value_text
 from prism_mesa.params import Params, Share, check_name_or_object
 from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.social.params.feed import AppealByParams
 from prism_mesa.without_effect import OnlyWith
 
 COMMUNITY: Final = "community"
@@ -172,6 +173,25 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
         known = shorten(", ".join(values), 200)
         allowed = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
         raise ConfigError(f"reasoner.model: {differing[0]!r:.60}: {allowed}")
+
+
+def check_appeal_by(appeal: AppealByParams, attributes: Mapping[str, AttributeParams]) -> None:
+    """Raise ValueError unless the attribute of `appeal` exists, and its effect is for the attribute's values."""
+    name, effect, where = appeal.attribute, appeal.effect, "utility.appeal_by"
+    if name is None:
+        return
+    names = [other for other, params in attributes.items() if params.of == "post"]
+    if name not in names:
+        known, near = ", ".join(names) or "none", did_you_mean(name, names)
+        raise ValueError(f"{where}.attribute: {name!r:.60} is not an attribute of posts ({known}).{near}")
+    values = list(map(value_text, attributes[name].values or ()))
+    if isinstance(effect, dict) != bool(values) and effect:
+        form = f"{{VALUE: NUMBER, ...}} with values of {name}" if values else f"a number per unit of {name}"
+        raise ValueError(f"{where}.effect: give {form}, not {effect!r:.60}")
+    for value in effect if isinstance(effect, dict) else ():
+        if value not in values:
+            known = shorten(", ".join(values), 200)
+            raise ValueError(f"{where}.effect: {value!r:.60} is not a value of {name} ({known})")
 
 
 RULES: Final = ("bounded_confidence", "assimilation_repulsion")

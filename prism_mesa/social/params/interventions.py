@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import MAPPING_KEYS, LogOdds, Params, Share, list_leaves
-from prism_mesa.social.params.agents import ChurnParams, HomophilyParams
+from prism_mesa.social.params.agents import ChurnParams, HomophilyParams, ReturnsParams
 from prism_mesa.social.params.attributes import Value
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.network import NetworkRatesParams
@@ -27,11 +27,12 @@ CHANGEABLE: Final = (
     *(f"agents.{key}" for key in ("band", "persistence", "hours", "session", "session_sigma")),
     *(f"agents.homophily.{key}" for key, _ in list_leaves(HomophilyParams)),
     *(f"agents.churn.{key}" for key, _ in list_leaves(ChurnParams) if key != "waiting"),
+    *(f"agents.returns.{key}" for key, _ in list_leaves(ReturnsParams) if key != "first"),
     "reasoner.model",
 )
 """Keys that can change during a run; all other keys are fixed when the run starts."""
 
-_GROUPS: Final = ("feed", "utility", "network.rates", "agents.homophily", "agents.churn")
+_GROUPS: Final = ("feed", "utility", "network.rates", "agents.homophily", "agents.churn", "agents.returns")
 _UNIFORM_KEYS: Final = ("feed.glances", "feed.attribute")
 TARGETABLE_KEYS: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key not in _UNIFORM_KEYS)
 """Keys that can change for only some of the agents."""
@@ -262,7 +263,7 @@ class InterventionParams(Params):
     hide: Annotated[
         tuple[Literal["likes", "replies", "reshares"], ...],
         Act(lambda names: f"hides the numbers of {', '.join(names)}"),
-    ] = Field((), description="numbers that the LLM no longer sees")
+    ] = Field((), description="numbers that agents no longer see (an LLM; utility.counts)")
     like: Annotated[
         LikeParams | None, Act(lambda act: f"adds {act.n} likes to {act.posts_text}", is_for_agents=False)
     ] = Field(None, description="add likes to posts")

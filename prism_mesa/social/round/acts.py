@@ -288,10 +288,14 @@ def _marking_acts(platform: Platform) -> list[tuple[int, InterventionParams]]:
 
 
 def _mark_posts(platform: Platform) -> Marks:
-    """Return the labels and frictions of this round, with the posts and agents to which they apply."""
-    acts = _marking_acts(platform)
+    """Return the labels and frictions of this round, their posts and agents, and who does not see likes."""
+    acts, everybody = _marking_acts(platform), np.arange(len(platform.population))
+    hides = [(i, act) for i, act in active_acts(platform, "hide") if "likes" in act.hide]
+    sees_no_likes = NO_MARKS.sees_no_likes
+    if hides and platform.params.utility.counts:
+        sees_no_likes = np.any([select_targets(platform, i, act, everybody) for i, act in hides], axis=0)
     if not acts:
-        return NO_MARKS
+        return NO_MARKS._replace(sees_no_likes=sees_no_likes)
     n_posts, n_agents = len(platform.posts), len(platform.population)
     first = platform.posts.first_visible(platform.round, platform.params.feed.window)
     roots = np.unique(platform.posts.root[first:])
@@ -300,12 +304,12 @@ def _mark_posts(platform: Platform) -> Marks:
     for i, (index, act) in enumerate(acts):
         bit, params = np.uint32(1 << i), act.label or act.friction
         posts[roots[applies_to_roots(platform, index, act, roots)]] |= bit
-        agents[select_targets(platform, index, act, np.arange(n_agents))] |= bit
+        agents[select_targets(platform, index, act, everybody)] |= bit
         if params is not None:
             boosts[i] = params.boost * (platform.params.utility.mood or 1.0)  # moods are logistic with this scale
             kept[i] = np.array(params.kept_shares, np.float32)  # the last digits of exp differ between machines
         keys[i] = platform.streams.key(f"give up {act_key(index, act)}")
-    return Marks(posts, agents, boosts if boosts.any() else boosts[:0], kept, keys)
+    return Marks(posts, agents, boosts if boosts.any() else boosts[:0], kept, keys, sees_no_likes)
 
 
 def giving_up_text(platform: Platform) -> str:

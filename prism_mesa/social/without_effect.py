@@ -94,6 +94,11 @@ RULES: Final[tuple[Rule, ...]] = (
         }.items()
     ),
     WithoutEffect("agents.churn.back", lambda f: not f.params.has_leavers, "no agent leaves (agents.churn.leave)"),
+    WithoutEffect(
+        "agents.returns.session agents.returns.half_life agents.returns.first",
+        lambda f: f.params.agents.session is None and not f.params.agents.returns.online,
+        "it counts only with agents.returns.online or agents.session",
+    ),
     WithoutEffect("statechart.chart", lambda f: f.has_own_chart, "the chart set in Python replaces it"),
     WithoutEffect(
         "reasoner.asks_action",

@@ -234,6 +234,7 @@ def test_effects_above_0_make_engagement_more_likely():
     assert more.totals["likes"] > 1.5 * plain.totals["likes"]
 
 
+@pytest.mark.filterwarnings("ignore:.*only an LLM reads these numbers:prism_mesa.errors.NotedWarning")
 def test_a_label_and_a_hidden_count_change_what_the_llm_reads():
     from prism_mesa.reasoner.prompt import question_prompt
     from prism_mesa.social.round.columns import AgentColumns, PostColumns
@@ -271,6 +272,7 @@ def test_explanations_know_what_is_taken_out():
         assert not {*reasons.texts} & {*removed}
 
 
+@pytest.mark.filterwarnings("ignore:.*only an LLM reads these numbers:prism_mesa.errors.NotedWarning")
 def test_a_branch_and_a_resumed_run_keep_what_was_done(tmp_path):
     acts = [
         {"name": "late", "at": 0, "remove": {"posts": TOXIC, "coverage": 0.6, "delay": {"median": 3}}},

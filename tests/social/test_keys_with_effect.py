@@ -58,7 +58,7 @@ def folder_of_its_own(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("world", "keys"),
     [
-        ({}, ""),
+        ({"rounds": 9}, ""),  # agents.returns.first are 5
         ({"feed.mode": "x_algo"}, "feed."),
         ({"feed.slots.trending": 2, "agents.reshare": 0.8}, "feed.slots."),
         (WEIGHS | {"utility.gamma": 1.0}, "utility."),

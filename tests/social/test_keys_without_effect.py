@@ -30,10 +30,6 @@ WORLDS = {
         {"agents.time_zone": "zone"},
     ),
     "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
-    "an attribute without an effect": lambda made: (
-        {"utility.sensitivity": 0.05, "attributes": {"slant": {"of": "post", "range": [0, 1]}}},
-        {"utility.appeal_by.attribute": "slant"},
-    ),
     "no close ties": lambda made: ({"utility.sensitivity": 0.05, "network.close_ties": 0}, {}),
     "blocks": lambda made: ({"network.kind": "stochastic_block"}, {}),
     "edges": lambda made: (

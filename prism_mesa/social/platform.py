@@ -303,10 +303,9 @@ class Platform(Restorable):
         self.params = self.configured.for_round(self.round)
         self.llms = assign_llms(self.reasoner, self.params.reasoner, self.attributes, self.streams)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.schema)
-        homophily = Homophily(self.params.agents.homophily, self.attributes.schema)
-        self.odds = Odds(
-            self.params.utility, self.streams, self.params.clock.round_minutes / 60, homophily, self.attributes.schema
-        )
+        schema, round_hours = self.attributes.schema, self.params.clock.round_minutes / 60
+        homophily = Homophily(self.params.agents.homophily, schema)
+        self.odds = Odds(self.params.utility, self.streams, round_hours, homophily, schema)
         self.posts.draw_appeal = self.odds.draw_appeal
 
     @property

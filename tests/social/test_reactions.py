@@ -232,9 +232,9 @@ def test_a_newcomer_starts_without_memory():
     ("params", "words"),
     [
         (appeal_by("truth", {"false": 1}), "'truth' is not an attribute of posts"),
-        (appeal_by("veracity", {"maybe": 1}), "'maybe' is not a value of veracity"),
-        (appeal_by("veracity", 0.5), "give .*VALUE: NUMBER.* with values of veracity"),
-        (appeal_by("slant", {"low": 1}), "give a number per unit of slant"),
+        (appeal_by("veracity", {"maybe": 1}), "veracity: give .VALUE: NUMBER, ....* for true, false, not 'maybe'"),
+        (appeal_by("veracity", 0.5), "veracity: give .VALUE: NUMBER, ....* for true, false, not 0.5"),
+        (appeal_by("slant", {"low": 1}), "slant: give a number per unit, not 'low'"),
         (appeal_by("slant", 21), "give a number from -20 to 20"),
         (appeal_by("veracity", {"false": "much"}), "give a number from -20 to 20"),
     ],

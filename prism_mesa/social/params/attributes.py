@@ -177,21 +177,18 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
 
 def check_appeal_by(appeal: AppealByParams, attributes: Mapping[str, AttributeParams]) -> None:
     """Raise ValueError unless the attribute of `appeal` exists, and its effect is for the attribute's values."""
-    name, effect, where = appeal.attribute, appeal.effect, "utility.appeal_by"
-    if name is None:
-        return
+    name, effect = appeal.attribute, appeal.effect
     names = [other for other, params in attributes.items() if params.of == "post"]
-    if name not in names:
-        known, near = ", ".join(names) or "none", did_you_mean(name, names)
-        raise ValueError(f"{where}.attribute: {name!r:.60} is not an attribute of posts ({known}).{near}")
-    values = list(map(value_text, attributes[name].values or ()))
-    if isinstance(effect, dict) != bool(values) and effect:
-        form = f"{{VALUE: NUMBER, ...}} with values of {name}" if values else f"a number per unit of {name}"
-        raise ValueError(f"{where}.effect: give {form}, not {effect!r:.60}")
-    for value in effect if isinstance(effect, dict) else ():
-        if value not in values:
-            known = shorten(", ".join(values), 200)
-            raise ValueError(f"{where}.effect: {value!r:.60} is not a value of {name} ({known})")
+    if name is not None and name not in names:
+        fault = f"{name!r:.60} is not an attribute of posts ({', '.join(names) or 'none'}).{did_you_mean(name, names)}"
+        raise ValueError(f"utility.appeal_by.attribute: {fault}")
+    values = [value_text(value) for value in (name and attributes[name].values) or ()]
+    wrong = (
+        [key for key in effect if key not in values] if isinstance(effect, dict) else [effect] * bool(values and effect)
+    )
+    if name is not None and wrong:
+        allowed = f"{{VALUE: NUMBER, ...}} for {shorten(', '.join(values), 200)}" if values else "a number per unit"
+        raise ValueError(f"utility.appeal_by.effect: {name}: give {allowed}, not {wrong[0]!r:.60}")
 
 
 RULES: Final = ("bounded_confidence", "assimilation_repulsion")

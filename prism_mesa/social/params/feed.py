@@ -218,8 +218,8 @@ class AppealByParams(Params):
     effect: Annotated[dict[str, float] | float, BeforeValidator(_check_effect)] = Field(
         0.0,
         description="change in log-odds of engaging: {VALUE: NUMBER, ...} by value, or a number per unit of an "
-        "attribute with a range (false news is 70 % more likely to be retweeted, {false: 0.53}: Vosoughi, Roy and Aral "
-        "2018, doi:10.1126/science.aap9559)",
+        "attribute with a range (false news is 70 % more likely to be retweeted, which takes {false: 1} in the default "
+        "world: Vosoughi, Roy and Aral 2018, doi:10.1126/science.aap9559)",
     )
 
 
@@ -262,8 +262,8 @@ class UtilityParams(Params):
     counts: LogOdds = Field(
         0.0,
         description="change in log-odds per unit of log(1 + likes), with the likes of the root as the round opens, "
-        "unless an intervention hides them (a first vote makes the next reader 32 % more likely to add one, about 0.4: "
-        "Muchnik, Aral and Taylor 2013, doi:10.1126/science.1240466); 0: readers ignore likes",
+        "unless they are hidden (a first vote makes the next reader 32 % more likely to add one, which takes 0.8 in "
+        "the default world: Muchnik, Aral and Taylor 2013, doi:10.1126/science.1240466); 0: readers ignore likes",
     )
     appeal_by: Annotated[AppealByParams, OnlyWith("utility.appeal_by.attribute")] = Field(
         default_factory=AppealByParams

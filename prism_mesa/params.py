@@ -34,7 +34,7 @@ Share = Annotated[float, Field(ge=0, le=1)]
 
 LogOdds = Annotated[float, Field(ge=-20, le=20)]
 
-MAPPING_KEYS: Final = ("reasoner.model", "reasoner.host")
+MAPPING_KEYS: Final = ("reasoner.model", "reasoner.host", "utility.appeal_by.effect")
 """Keys whose value may be a mapping. A later mapping replaces an earlier one; they are not merged."""
 
 FROM_PARAMS: Final = object()

@@ -84,6 +84,22 @@ _ATTRIBUTES = {
     "leaning": {"of": "agent", "range": [-1, 1]},
     "party": {"of": "agent", "values": ["left", "right", "none"]},
 }
+_POST_ATTRIBUTES = {
+    "slant": {"of": "post", "range": [-1, 1]},
+    "veracity": {"of": "post", "values": [True, False]},
+}
+_EFFECTS = st.sampled_from([("slant", 2.0), ("veracity", {"false": 3.0}), ("veracity", {"true": -1.0, "false": 1.0})])
+_reactions = st.builds(
+    lambda counts, appeal, returns: (
+        {"utility_counts": counts, "attributes": _POST_ATTRIBUTES}
+        | {"utility_appeal_by_attribute": appeal[0], "utility_appeal_by_effect": appeal[1]}
+        | {f"agents_returns_{key}": value for key, value in returns.items()}
+    ),
+    st.sampled_from([1.0, -0.5]),
+    _EFFECTS,
+    st.fixed_dictionaries({"online": st.sampled_from([60.0, -200.0]), "first": st.just(1)}),
+)
+"""Agents that mind likes and what a post is, and remember what their sessions were worth."""
 _homophily = st.fixed_dictionaries(
     {
         "attributes": st.just(_ATTRIBUTES),
@@ -113,6 +129,7 @@ _acts_for_agents = st.builds(
         _act("filter", posts=_SHOWN),
         _act("downrank", posts=_SHOWN, score=st.sampled_from([-2, 0.5])),
         _act("cap", reshares=st.sampled_from([1, 3])),
+        st.just({"hide": ["likes"]}),
     ),
     _SOME,
 )
@@ -140,20 +157,27 @@ _interventions = st.builds(
 )
 
 
-def _together(people, utility, network, alike, acts):
+def _together(people, utility, reactions, network, alike, acts):
     """Return all of a world, without homophily where nothing goes by it."""
     counts = {"engaging": utility, "following": network}
     idle = {f"agents_homophily_{name}" for name, where in counts.items() if not where}
     kept = {key: value for key, value in alike.items() if key not in idle} if utility or network else {}
     if not people["feed_repeats"]:
         utility = {key: value for key, value in utility.items() if key != "utility_per_source"}
-    return people | utility | network | kept | acts
+    reactions = reactions if utility else {}
+    if reactions and people["agents_session"] is not None:
+        reactions |= {"agents_returns_session": 30.0}
+    if acts and not reactions:  # nobody minds hidden likes
+        acts = {"interventions": [act for act in acts["interventions"] if "hide" not in act]}
+    attributes = kept.get("attributes", {}) | reactions.get("attributes", {})
+    return people | utility | network | kept | acts | reactions | ({"attributes": attributes} if attributes else {})
 
 
 populations = st.builds(
     _together,
     _people,
     st.just({}) | _utilities,
+    st.just({}) | _reactions,
     st.just({}) | st.just(LIVE),
     st.just({}) | _homophily,
     st.just({}) | _interventions,

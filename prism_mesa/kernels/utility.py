@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, lean_kernel
 from prism_mesa.kernels.draws import mix, uniform
-from prism_mesa.kernels.matching import match_to_relevance
+from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.ordering import count_equal, is_among
 from prism_mesa.kernels.walking.arrays import RESHARE, PostTable
 
@@ -37,6 +37,8 @@ class Tastes(NamedTuple):
         attribute: The column of the attribute that dissimilarity compares.
         scale: Dissimilarity per unit of difference; dissimilarity is at most 1.
         per_source: Log-odds that a post gains for each time that the reader has read its root (`read_roots`).
+        appeal_by: The column of the attribute of roots that changes their appeal; -1 for none.
+        per_unit: Log-odds per unit of this attribute.
         mood_key: Key of the draws of moods.
         now: The current round.
     """
@@ -50,39 +52,39 @@ class Tastes(NamedTuple):
     attribute: int
     scale: float
     per_source: float
+    appeal_by: int
+    per_unit: float
     mood_key: np.uint64
     now: int
 
 
 class Marks(NamedTuple):
-    """The labels and frictions of a round, up to 32; each has a bit.
+    """The labels and frictions of a round, up to 32; each has a bit. Agents may also not see the likes of posts.
 
     Attributes:
         posts, agents: The bits that apply to each root, and to each agent; empty without labels and frictions.
-        boost: Log-odds of engaging that each adds; empty if none adds any.
-        kept: The probability that each lets an agent carry out an action, shape (marks, actions).
+        effect: Logs of the factors on the chance of each action, shape (marks, actions).
         key: Keys of the draws of giving up.
+        scale: Log-odds of engaging per 1 of effects above 0; 0 if there are none.
         asks: Bits of labels for which an agent that would compose asks the oracle instead.
         drafts: Bits of frictions that depend on the draft of a reply, so no kernel can decide.
+        sees_no_likes: Which agents do not see the likes of posts; empty if all do, or if likes have no effect.
     """
 
     posts: npt.NDArray[np.uint32]
     agents: npt.NDArray[np.uint32]
-    boost: Floats
-    kept: Table[np.float64]
+    effect: Table[np.float64]
     key: npt.NDArray[np.uint64]
+    scale: float
     asks: np.uint32
     drafts: np.uint32
+    sees_no_likes: npt.NDArray[np.bool_]
 
 
+_NO_BITS: Final = np.zeros(0, np.uint32)
 NO_MARKS: Final = Marks(
-    np.zeros(0, np.uint32),
-    np.zeros(0, np.uint32),
-    np.zeros(0),
-    np.zeros((0, 3)),
-    np.zeros(0, np.uint64),
-    np.uint32(0),
-    np.uint32(0),
+    *(_NO_BITS, _NO_BITS, np.zeros((0, 3)), np.zeros(0, np.uint64)),
+    *(0.0, np.uint32(0), np.uint32(0), np.zeros(0, np.bool_)),
 )
 
 
@@ -91,16 +93,21 @@ class TasteTables(NamedTuple):
 
     Attributes:
         age_loss: Log-odds that a root has lost after 0, 1, 2, ... rounds; the last value applies to more rounds.
+        likes_gain: Log-odds that a root gains with 0, 1, 2, ... likes; the last value applies to more; empty for none.
+        value_gain: Log-odds that a root gains with some values of the attribute `Tastes.appeal_by`, shape (2, values).
         mood: Log-odds for each value of the leading bits of a draw, shape (2**MOOD_BITS,).
         softplus_table: ``log(1 + exp(-k / SOFT_STEPS))`` for k = 0, 1, 2, ...; the last value applies to larger k.
         indptr, indices: The followees of each agent, ascending.
         close_indptr, close_indices: The close ties among these followees.
         attributes: Attributes of agents, shape (agents, attributes).
         read_start, read_roots: With `feed.repeats`, the roots that each agent has read, ascending, with repetitions.
+        likes: Likes of each post.
         marks: Labels and frictions.
     """
 
     age_loss: Floats
+    likes_gain: Floats
+    value_gain: Table[np.float64]
     mood: Floats
     softplus_table: Floats
     indptr: Int64
@@ -110,31 +117,72 @@ class TasteTables(NamedTuple):
     attributes: Table[np.float64]
     read_start: Int64
     read_roots: Int32
+    likes: Int32
     marks: Marks
+
+
+@inline_kernel
+def _sum_effects(bits: Any, action: Any, marks: Marks) -> float:
+    total = 0.0
+    for mark in range(len(marks.key)):
+        if bits >> np.uint32(mark) & np.uint32(1):
+            total += marks.effect[mark, action]
+    return total
+
+
+@inline_kernel
+def _largest_effect(bits: Any, marks: Marks) -> float:
+    """Return the largest sum of effects on an action, at least 0."""
+    largest = 0.0
+    for action in range(marks.effect.shape[1]):
+        largest = max(largest, _sum_effects(bits, action, marks))
+    return largest
 
 
 @inline_kernel
 def added_odds(row: Any, root: Any, marks: Marks) -> float:
     """Return the log-odds of engaging with a root that its labels add for an agent."""
-    bits, total = marks.posts[root] & marks.agents[row], 0.0
-    for mark in range(len(marks.boost)):
-        if bits >> np.uint32(mark) & np.uint32(1):
-            total += marks.boost[mark]
-    return total
+    return marks.scale * _largest_effect(marks.posts[root] & marks.agents[row], marks)
 
 
 @inline_kernel
 def giving_up(row: Any, root: Any, action: Any, marks: Marks, post_key: Keys) -> Any:
-    """Return the first label or friction for which an agent gives up an action on a root, or -1.
+    """Return the label or friction for which an agent most gives up an action on a root, or -1 if it does not.
 
-    The draw depends on the intervention, the agent and the root, so the agent always gives up the same actions.
+    The draw depends on the first intervention, the agent and the root, so the agent always gives up the same actions.
     """
-    bits = marks.posts[root] & marks.agents[row] & ~marks.drafts
+    bits, cause, least, key = marks.posts[root] & marks.agents[row], np.int64(-1), 0.0, np.uint64(0)
     for mark in range(len(marks.key)):
-        draw = uniform(mix(mix(marks.key[mark], post_key[root]), np.uint64(row)))
-        if bits >> np.uint32(mark) & np.uint32(1) and draw >= marks.kept[mark, action]:
-            return np.int64(mark)
-    return np.int64(-1)
+        if bits >> np.uint32(mark) & np.uint32(1):
+            effect = marks.effect[mark, action] - _largest_effect(np.uint32(1) << np.uint32(mark), marks)
+            key = marks.key[mark] if cause < 0 else key
+            if cause < 0 or effect < least:
+                cause, least = np.int64(mark), effect
+    if cause < 0:
+        return cause
+    draw = uniform(mix(mix(key, post_key[root]), np.uint64(row)))
+    log_kept = _sum_effects(bits, action, marks) - _largest_effect(bits, marks)
+    kept = np.float32(np.exp(log_kept))  # the last digits of exp differ between machines
+    return cause if draw >= kept else np.int64(-1)
+
+
+@inline_kernel
+def shown_likes_odds(row: Any, root: Any, tables: TasteTables) -> float:
+    """Return the log-odds of engaging with a root that its likes add for an agent, who may not see them."""
+    if len(tables.marks.sees_no_likes) > 0 and tables.marks.sees_no_likes[row]:
+        return 0.0
+    return np.float64(tables.likes_gain[min(tables.likes[root], len(tables.likes_gain) - 1)])
+
+
+@inline_kernel
+def attribute_odds(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
+    """Return the log-odds of engaging with a root that its attribute adds."""
+    value = posts.attributes[root, tastes.appeal_by]
+    total = tastes.per_unit * value
+    for i in range(tables.value_gain.shape[1]):
+        if tables.value_gain[0, i] == value:
+            total += tables.value_gain[1, i]
+    return np.float64(total)
 
 
 @kernel
@@ -165,15 +213,15 @@ def _log_odds(
     is_reshare: Any,
     is_followed: Any,
     appeal: Any,
-    age_loss: float,
+    root_loss: float,
     mood_key: np.uint64,
     tastes: Tastes,
     tables: TasteTables,
 ) -> float:
     """Return a post's log-odds for a reader, without relevance.
 
-    `author` wrote the post; `root_author`, `appeal` and `age_loss` belong to its root. A close tie is another reason to
-    engage. Tie and appeal combine as a soft maximum of log-odds.
+    `author` wrote the post; `root_author`, `appeal` and `root_loss` belong to its root. A close tie is another reason
+    to engage. Tie and appeal combine as a soft maximum of log-odds.
     """
     share, extra = 1.0, 0.0
     if is_reshare:
@@ -191,16 +239,21 @@ def _log_odds(
     if tastes.per_source != 0.0 and len(tables.read_start) > 1:
         begin, end = tables.read_start[row], tables.read_start[row + 1]
         extra += tastes.per_source * count_equal(tables.read_roots, begin, end, root)
-    if len(tables.marks.boost) > 0:
+    if tables.marks.scale > 0.0:
         extra += added_odds(row, root, tables.marks)
+    if len(tables.likes_gain) > 0:
+        extra += shown_likes_odds(row, root, tables)
     mood = tables.mood[np.int64(mix(mood_key, np.uint64(row)) >> MOOD_SHIFT)]
-    return np.float64(share * appeal - age_loss + extra + mood)
+    return np.float64(share * appeal - root_loss + extra + mood)
 
 
 @inline_kernel
-def _age_loss(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
-    """Return the log-odds that a root has lost with age."""
-    return tables.age_loss[np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.age_loss) - 1))]
+def _root_loss(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
+    """Return the log-odds that a root has lost with age, minus those that its attribute adds."""
+    loss = tables.age_loss[np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.age_loss) - 1))]
+    if tastes.appeal_by >= 0:
+        loss -= attribute_odds(root, tastes, tables, posts)
+    return loss
 
 
 @inline_kernel
@@ -218,9 +271,9 @@ def post_utility(row: Any, post: Any, relevance: float, tastes: Tastes, tables: 
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
         root, is_reshare = np.int64(posts.root[post]), posts.kind[post] == RESHARE
-        age_loss, mood_key = _age_loss(root, tastes, tables, posts), post_mood_key(post, root, tastes, tables, posts)
+        root_loss, mood_key = _root_loss(root, tastes, tables, posts), post_mood_key(post, root, tastes, tables, posts)
         author, root_author, appeal = posts.author[post], posts.author[root], posts.appeal[root]
-        odds = _log_odds(row, root, author, root_author, is_reshare, False, appeal, age_loss, mood_key, tastes, tables)
+        odds = _log_odds(row, root, author, root_author, is_reshare, False, appeal, root_loss, mood_key, tastes, tables)
         utility += tastes.sensitivity * odds
     return utility
 
@@ -228,7 +281,7 @@ def post_utility(row: Any, post: Any, relevance: float, tastes: Tastes, tables: 
 PREVIEW: Final = np.dtype(
     [
         ("mood_key", np.uint64),
-        ("age_loss", np.float64),
+        ("root_loss", np.float64),
         ("appeal", np.float32),
         ("root", np.int32),
         ("author", np.int32),
@@ -240,8 +293,8 @@ PREVIEW: Final = np.dtype(
 )
 """All data of a post that decide whether a reader passes it, in adjacent memory, since walks often read them.
 
-The fields are: key of moods, log-odds lost with age, appeal, root, author, author of the root, text, and whether the
-post is a reshare.
+The fields are: key of moods, log-odds lost (`_root_loss`), appeal, root, author, author of the root, text, and whether
+the post is a reshare.
 """
 
 
@@ -252,7 +305,7 @@ def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTab
         post = first + place
         root = np.int64(posts.root[post])
         out[place].mood_key = post_mood_key(post, root, tastes, tables, posts)
-        out[place].age_loss = _age_loss(root, tastes, tables, posts)
+        out[place].root_loss = _root_loss(root, tastes, tables, posts)
         out[place].appeal = posts.appeal[root]
         out[place].root = root
         out[place].author = posts.author[post]
@@ -267,8 +320,8 @@ def preview_taste(row: Any, preview: Any, is_followed: Any, tastes: Tastes, tabl
     if tastes.sensitivity == 0.0:
         return 0.0
     author, root_author, root = preview.author, preview.root_author, preview.root
-    is_reshare, appeal, age_loss, key = preview.is_reshare, preview.appeal, preview.age_loss, preview.mood_key
-    odds = _log_odds(row, root, author, root_author, is_reshare, is_followed, appeal, age_loss, key, tastes, tables)
+    is_reshare, appeal, loss, key = preview.is_reshare, preview.appeal, preview.root_loss, preview.mood_key
+    odds = _log_odds(row, root, author, root_author, is_reshare, is_followed, appeal, loss, key, tastes, tables)
     return np.float64(tastes.sensitivity * odds)
 
 
@@ -287,3 +340,26 @@ def utilities(
     for i in range(len(out)):
         relevance = match_to_relevance(matches[i], unit_length)
         out[i] = post_utility(readers[i], post_ids[i], relevance, tastes, tables, posts)
+
+
+WORTH_UNITS: Final = float(1 << 20)
+"""Units per 1 of utility in the sums of `add_utilities`."""
+
+
+@kernel
+def add_utilities(
+    readers: Int32,
+    post_ids: Int32,
+    interests: Table[np.int8],
+    unit_length: float,
+    posts: PostTable,
+    tastes: Tastes,
+    tables: TasteTables,
+    total: Int64,
+) -> None:
+    """Add the utility of each post, as a whole number of units, to the `total` of its reader, in any order."""
+    for i in range(len(readers)):
+        row, post = np.int64(readers[i]), np.int64(post_ids[i])
+        match = compute_match(interests, posts.vectors, row, posts.text_id[post])
+        relevance = match_to_relevance(match, unit_length)
+        total[row] += np.int64(np.rint(post_utility(row, post, relevance, tastes, tables, posts) * WORTH_UNITS))

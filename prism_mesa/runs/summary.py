@@ -115,7 +115,7 @@ def _act_notes(model: SocialModel) -> Iterator[str]:
         counts = {done: model.totals[f"acts {done} {key}"] for done in DONE}
         done_text = ", ".join(f"{_DONE_TEXTS[done]} {n:,}" for done, n in counts.items() if n)
         if done_text or kind not in ("set", "hide", "filter", "downrank"):
-            yield f"interventions: {key}: {done_text or f'{kind}: no effect: it met nothing'}"
+            yield f"interventions: {key}: {done_text or f'{kind}: nothing happened'}"
 
 
 _DONE_TEXTS: Final = dict(

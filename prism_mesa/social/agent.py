@@ -122,4 +122,8 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     for exposure in (platform.exposure, platform.copies, platform.met):
         exposure.grow(1)
     platform.recorded.grow(row + 1)
+    if len(platform.marks.agents):
+        platform.marks = platform.marks._replace(agents=np.append(platform.marks.agents, np.uint32(0)))
+    if len(platform.marks.sees_no_likes):
+        platform.marks = platform.marks._replace(sees_no_likes=np.append(platform.marks.sees_no_likes, False))
     return row

@@ -192,15 +192,10 @@ def configure_chart(params: StatechartParams, *, asks_action: bool, chart: State
 
 
 def with_abandoning(chart: Statechart) -> Statechart:
-    """Return a chart in which agents can give up an action because of a label or friction.
-
-    If the chart has no trigger `abandons`, it leads from all states before an engagement to SCROLLING.
-    """
-    if ABANDONS in chart.triggers or SCROLLING not in chart.states:
-        return chart
+    """Return a chart in which agents can give up each action: `abandons` leads to SCROLLING if the chart lacks it."""
     sources = dict.fromkeys(t.source for t in chart.transitions if t.target in ACTION_INDICES and t.source is not ANY)
-    more = [Transition(ABANDONS, source, SCROLLING) for source in sources]
-    return chart.with_settings(oracle_enabled=chart.oracle_enabled, more=more)
+    more = [Transition(ABANDONS, s, SCROLLING) for s in sources if s not in chart.cells.get(ABANDONS, {})]
+    return chart.with_settings(oracle_enabled=chart.oracle_enabled, more=more) if more else chart
 
 
 def load_chart(object_name: str) -> Statechart:

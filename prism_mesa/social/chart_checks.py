@@ -88,8 +88,12 @@ def require_free_names(declared: Attributes, interventions: Sequence[Interventio
         for name in attributes:
             if name in used_names or f"{root}.{name}" in fields:
                 raise ConfigError(f"attributes: {name}: {root}s already have a field of that name: choose another")
+    named = [act.name for act in interventions if act.name is not None]
+    post_names |= {f"{name}_round" for name in named}
     for act in interventions:
-        if {act.name, f"{act.name}_round"} & {*agent_names, *declared.agents, *post_names, *declared.posts}:
+        if {act.name, f"{act.name}_round"} & {*agent_names, *declared.agents, *declared.posts, *POSTS.names} or (
+            act.name in post_names
+        ):
             raise ConfigError(f"interventions: {act.name}: agents or posts already have a column of that name")
 
 

@@ -38,6 +38,7 @@ from prism_mesa.social.state.post_acts import PostActs
 from prism_mesa.social.state.posts import Posts, similarities, to_relevance
 from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import RecordedAgents
+from prism_mesa.social.state.session_worth import SessionWorth
 from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.social.world.archetypes import make_archetypes
 from prism_mesa.social.world.build import KEPT_COLUMNS, StartingWorld, world_to_keep
@@ -118,7 +119,8 @@ class Platform(Restorable):
         engagements, relations: Likes and reshares so far; mutes, blocks and reports so far.
         assignments: The agents that named interventions treat, and their control.
         post_acts: The posts and accounts that interventions have met.
-        marks: The labels and frictions of this round, until it closes.
+        session_worth: What the last sessions of agents were worth to them, with `agents.returns`.
+        marks: The labels and frictions of this round, until its commit.
         group_counts: Impressions and engagements by group of agents, for bridging feeds.
         opinions: Stances before the first round, and your own rule of influence.
         liked: The last likes by tools of each agent: row -> (round, tick, post).
@@ -141,8 +143,8 @@ class Platform(Restorable):
 
     saved_fields = tuple(
         "population posts history exposure depths copies met engagements group_counts relations assignments post_acts "
-        "opinions liked notebook outcomes recorded round tick first_of_round events pending leaving counts totals "
-        "sources written tick_counts agent_ticks row_by_row_guards notes".split()
+        "session_worth opinions liked notebook outcomes recorded round tick first_of_round events pending leaving "
+        "counts totals sources written tick_counts agent_ticks row_by_row_guards notes".split()
     )
     agent_objects: AgentObjects
 
@@ -178,7 +180,7 @@ class Platform(Restorable):
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.copies, self.met = (Exposure(n if params.feed.repeats else 0) for _ in range(2))
         self.engagements, self.relations, self.assignments = Engagements(), Relations(), Assignments()
-        self.post_acts, self.marks = PostActs(), NO_MARKS
+        self.post_acts, self.marks, self.session_worth = PostActs(), NO_MARKS, SessionWorth()
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
         self.recorded = RecordedAgents(params.records, n, streams)
@@ -301,8 +303,9 @@ class Platform(Restorable):
         self.params = self.configured.for_round(self.round)
         self.llms = assign_llms(self.reasoner, self.params.reasoner, self.attributes, self.streams)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.schema)
-        homophily = Homophily(self.params.agents.homophily, self.attributes.schema)
-        self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60, homophily)
+        schema, round_hours = self.attributes.schema, self.params.clock.round_minutes / 60
+        homophily = Homophily(self.params.agents.homophily, schema)
+        self.odds = Odds(self.params.utility, self.streams, round_hours, homophily, schema)
         self.posts.draw_appeal = self.odds.draw_appeal
 
     @property
@@ -384,7 +387,7 @@ class Platform(Restorable):
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:
         """The parameters and arrays of utility in this round."""
-        tables = self.odds.tables(self.network, self.population.attributes, self.met, self.marks)
+        tables = self.odds.tables(self.posts, self.network, self.population.attributes, self.met, self.marks)
         return self.odds.tastes(max(self.round, 0)), tables
 
     def similarities(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:

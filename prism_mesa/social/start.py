@@ -16,7 +16,7 @@ from prism_mesa.social.content.writer import choose_writer
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform, RoundRecorder
 from prism_mesa.social.platform_agent import PlainAgents
-from prism_mesa.social.round.acts import check_acts
+from prism_mesa.social.round.acts import check_acts, try_acts
 from prism_mesa.social.round.choices import unlearned_notes
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
@@ -75,6 +75,7 @@ def start_platform(
         chosen_reasoner.begin()
     platform = Platform(params, streams, chart_in_use, chosen_reasoner, drawn_world, writer, recorder)
     platform.agent_objects = PlainAgents(platform)
+    try_acts(platform)
     facts = ModelFacts(platform, drawn_world, has_own_reasoner=reasoner is not None, has_own_chart=chart is not None)
     effect_notes = notes_without_effect(platform, facts)
     total = sum(platform.llms.shares)
@@ -119,9 +120,14 @@ def _choose_chart(
     if chart is None and not params.statechart.chart:  # tests check PRISM's charts
         return chart_copy, ()
     added_note: tuple[str, ...] = ()
-    if ABANDONS not in chart_copy.triggers and any(act.label or act.friction for act in params.interventions):
+    own_chart = chart_copy
+    if any(act.label or act.friction for act in params.interventions):
         chart_copy = with_abandoning(chart_copy)
+    if chart_copy is not own_chart:
         added_note = (f"chart {chart_copy.name}: {ABANDONS} was added: agents that give up an action scroll on",)
     glances = [params.feed.glances, *(act.set.get("feed.glances", 1) for act in params.interventions)]
+    tables = WalkTables(chart_copy, attributes)
+    if not tables.is_complete and any(act.label and act.label.effect is None for act in params.interventions):
+        added_note += ("label.effect: null: no effect where guards in Python decide (docs/charts.md)",)
     notes = check_chart(chart_copy, WalkTables(chart_copy, attributes), attributes.fields, glances)
     return chart_copy, (*added_note, *notes)

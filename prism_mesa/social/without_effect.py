@@ -94,6 +94,11 @@ RULES: Final[tuple[Rule, ...]] = (
         }.items()
     ),
     WithoutEffect("agents.churn.back", lambda f: not f.params.has_leavers, "no agent leaves (agents.churn.leave)"),
+    WithoutEffect(
+        "agents.returns.session agents.returns.half_life agents.returns.first",
+        lambda f: f.params.agents.session is None and not f.params.agents.returns.online,
+        "it counts only with agents.returns.online or agents.session",
+    ),
     WithoutEffect("statechart.chart", lambda f: f.has_own_chart, "the chart set in Python replaces it"),
     WithoutEffect(
         "reasoner.asks_action",
@@ -233,14 +238,20 @@ def _intervention_notes(params: SocialParams, index: int, unused_by_act: Sequenc
 
 def _prompt_notes(facts: ModelFacts, act: InterventionParams) -> Iterator[str]:
     """Yield what an intervention would change only in prompts."""
+    if act.label is not None and not act.label.effect and not act.label.text and act.label.effect is not None:
+        yield "label: no effect: give effect or text"
+    if facts.writes_texts and any(act.log_factors):
+        yield f"{act.kind}: no effect on likes, replies and reshares by an LLM's tools"
     if facts.llm_decides or facts.has_own_reasoner:
         return
     if act.label is not None and act.label.effect is None:
         yield "label.effect: null: no effect: no LLM decides"
     if act.label is not None and act.label.text and not facts.writes_texts:
         yield "label.text: no effect: no LLM reads it"
-    if act.hide and not facts.writes_texts:
-        yield "hide: no effect: no LLM reads the numbers"
+    acts = facts.params.interventions
+    sees_likes = facts.params.utility.counts or any("utility.counts" in other.set for other in acts)
+    if act.hide and not facts.writes_texts and not ("likes" in act.hide and sees_likes):
+        yield "hide: no effect: only an LLM reads these numbers, and agents read likes with utility.counts"
 
 
 def _params_before(params: SocialParams, index: int) -> SocialParams:

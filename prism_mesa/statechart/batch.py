@@ -175,7 +175,7 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
         return None
     if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
         return np.asarray(values != 0, np.int64)
-    return None if isinstance(values, np.ndarray | str) else np.full(n, int(bool(values)))
+    return np.full(n, int(bool(values))) if isinstance(values, bool | int | float | np.generic) else None
 
 
 def row_values(

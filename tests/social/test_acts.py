@@ -1,5 +1,7 @@
 """Acts of the platform: what they do to posts and accounts, to whom, from when on, and what is recorded."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,10 +14,13 @@ from prism_mesa.runs.branch import branch
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.social import run
 from prism_mesa.social.behavior import build_chart
+from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.acts import hidden_from
 from prism_mesa.social.state.population import SUSPENDED
-from prism_mesa.statechart import Statechart
+from prism_mesa.statechart import AgentState, Statechart
+from prism_mesa.studies.measures.catalogue import compute_measures
+from prism_mesa.studies.measures.finished import finished_run
 
 ATTRIBUTES = {
     "toxicity": {"of": "post", "range": [0, 1]},
@@ -236,6 +241,7 @@ def test_effects_above_0_make_engagement_more_likely():
     assert more.totals["likes"] > 1.5 * plain.totals["likes"]
 
 
+@pytest.mark.filterwarnings("ignore:.*only an LLM reads these numbers:prism_mesa.errors.NotedWarning")
 def test_a_label_and_a_hidden_count_change_what_the_llm_reads():
     from prism_mesa.reasoner.prompt import question_prompt
     from prism_mesa.social.round.columns import AgentColumns, PostColumns
@@ -273,6 +279,7 @@ def test_explanations_know_what_is_taken_out():
         assert not {*reasons.texts} & {*removed}
 
 
+@pytest.mark.filterwarnings("ignore:.*only an LLM reads these numbers:prism_mesa.errors.NotedWarning")
 def test_a_branch_and_a_resumed_run_keep_what_was_done(tmp_path):
     acts = [
         {"name": "late", "at": 0, "remove": {"posts": TOXIC, "coverage": 0.6, "delay": {"median": 3}}},
@@ -306,6 +313,11 @@ def test_a_branch_and_a_resumed_run_keep_what_was_done(tmp_path):
         ({"remove": {"coverage": 0.5}}, "name"),
         ({"remove": {}, "share": 1.5, "name": "x"}, "share"),
         ({"remove": {"coverage": 0.5}, "name": "likes"}, "likes"),
+        ({"remove": {"posts": "post.kind"}}, "neither true nor false"),
+        ({"remove": {"posts": "post.kind > 3"}}, "neither true nor false"),
+        ({"post": {"by": "agent.bot", "text": "Vote.", "attributes": {"toxicity": 7}}}, "toxicity: 7"),
+        ({"friction": {"on": "reply", "abandon": 1, "draft": "draft.toxic > 0.5"}}, "draft.toxic "),
+        ({"friction": {"on": "reply", "abandon": 1, "draft": "post.toxicity > 0.5"}}, "draft.toxicity"),
         ({"label": {"effect": {"like": 1}}}, "utility.sensitivity"),
         ({}, "nothing"),
     ],
@@ -330,7 +342,7 @@ def test_an_act_that_met_nothing_is_noted():
             }
         )
     )
-    assert any("never" in note and "met nothing" in note for note in result.summary["notes"])
+    assert any("never" in note and "nothing happened" in note for note in result.summary["notes"])
 
 
 @pytest.mark.parametrize("scheduler", ["columns", "mesa"])
@@ -422,3 +434,102 @@ def test_tools_do_not_show_what_a_filter_takes_out_for_their_reader():
         is_low = model.platform.similarities(np.full(len(posts), row), posts) / 127**2 < 0.2
         is_treated = model.platform.assignments.is_treated("some", np.array([row]))[0]
         assert (hidden_from(model.platform, row, posts) == (is_low & is_treated)).mean() > 0.99
+
+
+def test_effects_of_several_labels_add_up():
+    utility = {"utility_sensitivity": 0.05}
+    labels = [{"at": 0, "label": {"posts": TOXIC, "effect": {"like": effect}}} for effect in (2, -2)]
+    plain, cancelling = acting(**utility), acting(*labels, **utility)
+    assert {*differing(plain, cancelling)} == {"records", "totals"}
+    effect = {"like": -1.2, "reply": -0.4}
+    whole = acting({"at": 0, "label": {"effect": effect}})
+    parts = acting(
+        *[{"name": f"half_{i}", "at": 0, "label": {"effect": {k: v / 2 for k, v in effect.items()}}} for i in "ab"]
+    )
+    assert whole.totals["likes"] == pytest.approx(parts.totals["likes"], rel=0.3)
+
+
+def test_draws_do_not_depend_on_where_an_intervention_stands():
+    friction, idle = {"at": 0, "friction": {"on": "like", "abandon": 0.5}}, {"at": 0, "cap": {"reshares": 10**6}}
+    one, other = acting(friction, idle), acting(idle, friction)
+    assert {*differing(one, other)} <= {"records", "totals"}
+    assert [row["agent"] for row in done(one, "abandon")] == [row["agent"] for row in done(other, "abandon")]
+
+
+def test_an_account_stays_suspended_while_any_suspension_holds():
+    bots = {"accounts": "agent.bot == True"}
+    acts = {"at": 1, "until": 3, "suspend": bots}, {"at": 2, "until": 5, "suspend": bots | {"posts": "remove"}}
+    model = acting(*acts, rounds=2)
+    is_bot = model.population.attributes[:, 0] == 1
+    for round_ in (2, 3, 4):
+        ran(model, 1)
+        assert not model.population.present[is_bot].any()
+        roots, _ = read_roots(model, since=round_)
+        assert not is_bot[model.posts.author[roots]].any()
+    assert ran(model, 1).population.present.all()
+
+
+def test_old_posts_are_removed_too():
+    model = acting({"at": 4, "remove": {}}, rounds=5, feed_window=2)
+    tools = PlatformTools(model.platform, 0, tick=1)
+    assert "removed" in tools.read_thread(0)
+
+
+def test_refused_reshares_get_no_words():
+    model = acting({"at": 0, "cap": {"reshares": 1}}, content="template", agents_reshare=0.9)
+    n_reshares = np.count_nonzero(model.posts.kind == 2)
+    assert len(done(model, "refuse")) > 5
+    assert len(model.posts.texts) < len(acting(content="template", agents_reshare=0.9).posts.texts)
+    assert n_reshares == model.posts.reshares[model.posts.root == np.arange(len(model.posts))].sum()
+
+
+@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
+def test_no_action_of_a_chart_runs_if_the_agent_gives_up(scheduler):
+    likes = []
+    chart = build_chart()
+    own = [
+        replace(t, action=lambda agent, post: likes.append(agent.row)) if t.target is AgentState.ENGAGING_LIKE else t
+        for t in chart.transitions
+    ]
+    noisy = Statechart(chart.states, own, chart.initial, timeouts=chart.timeouts)
+    acting({"at": 0, "friction": {"on": "like", "abandon": 1}}, chart=noisy, scheduler=scheduler, rounds=2)
+    assert likes == []
+
+
+def test_the_mildest_value_is_one_that_is_not_interrupted():
+    friction = {"on": "reply", "milder": 1, "draft": "draft.heat < 0.5"}
+    model = acting({"at": 0, "friction": friction}, attributes=DRAFTS, agents_reply=0.9)
+    assert model.posts.attributes[replies(model), 1].min() >= 0.5
+
+
+def test_a_reply_that_is_given_up_is_not_written_milder_before():
+    frictions = [
+        {"on": "reply", "milder": 1, "draft": "draft.heat > 0.2"},
+        {"on": "reply", "abandon": 1, "draft": "draft.heat < 2"},
+    ]
+    model = acting(*[{"at": 0, "friction": friction} for friction in frictions], attributes=DRAFTS, agents_reply=0.9)
+    assert not done(model, "soften")
+    assert len(done(model, "abandon"))
+    assert not len(replies(model))
+
+
+def test_tools_hide_numbers_and_show_labels():
+    acts = (
+        {"at": 0, "like": {"n": 41}},
+        {"at": 0, "hide": ["likes"]},
+        {"at": 0, "label": {"text": "Readers say", "effect": {"like": 0}}},
+    )
+    model = small(
+        **BUSY, attributes=ATTRIBUTES, interventions=acts, reasoner=asked(lambda _: '{"next_state": "scrolling"}')
+    )
+    text = PlatformTools(ran(model, 1).platform, 0, tick=1).search_posts("")
+    assert "Readers say" in text
+    assert "likes" not in text
+
+
+def test_measures_by_post_leave_out_posts_for_which_the_act_has_not_begun(tmp_path):
+    act = {"name": "late", "at": 0, "label": {"coverage": 0.5, "delay": 500, "effect": {"like": -1}}}
+    config = {"agents.n": 60, "rounds": 4, "interventions": [act]}
+    folder = run(make_config(config), out=tmp_path).run_dir
+    found = compute_measures(finished_run(folder), ["size@late", "later_engagement@late"])
+    assert all(np.isnan(value) for value in found.values())

@@ -41,6 +41,10 @@ WEIGHS = {
 }
 """Agents engage with posts for several reasons."""
 LEANING = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "agents.homophily.by": "leaning"}
+SLANTED = WEIGHS | {"attributes": {"slant": {"of": "post", "range": [0, 1]}}}
+SLANTED |= {"utility.appeal_by.attribute": "slant", "utility.appeal_by.effect": 5.0}
+RETURNING = WEIGHS | {"agents.session": 4.0, "agents.returns.online": 200.0, "agents.returns.session": 200.0}
+RETURNING |= {"agents.returns.first": 2, "rounds": 12}
 OPINIONS = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "opinions.of": "leaning"}
 
 
@@ -54,12 +58,14 @@ def folder_of_its_own(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("world", "keys"),
     [
-        ({}, ""),
+        ({"rounds": 9}, ""),  # agents.returns.first are 5
         ({"feed.mode": "x_algo"}, "feed."),
         ({"feed.slots.trending": 2, "agents.reshare": 0.8}, "feed.slots."),
         (WEIGHS | {"utility.gamma": 1.0}, "utility."),
         ({"agents.session": 4.0}, "agents.session"),
         (AGAIN, "utility.per_source"),
+        (SLANTED, "utility.appeal_by."),
+        (RETURNING, "agents.returns."),
         (MOVES, "network.rates."),
         (MOVES | LEANING | WEIGHS, "agents.homophily."),
         (OPINIONS, "opinions."),

@@ -110,7 +110,8 @@ def round_lines(explanation: Explanation, agent_round: AgentRound) -> Iterator[s
     minutes = round(60 * local_hours(agent.model.platform, agent_round.round)[agent.row]) % 1440
     clock = "" if agent.model.params.agents.time_zone is None else f" ({minutes // 60}:{minutes % 60:02} by its clock)"
     chance = agent_round.online_chance
-    hour_note = "" if chance == agent.activity else f", {chance:.3f} at this hour{clock}"
+    memory = " after its last sessions" if agent.model.params.agents.returns.online else ""
+    hour_note = "" if chance == agent.activity else f", {chance:.3f} at this hour{clock}{memory}"
     chance_text = f"its activity {agent.activity:.3f}{hour_note}: online if the draw is lower"
     arrival = f"its draw was {agent_round.online_draw:.3f}, {chance_text}"
     yield from _new_post_lines(agent_round)

@@ -1,7 +1,7 @@
 """Activities and notes of agents as text."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from prism_mesa.domain import POST_KINDS
 from prism_mesa.llm.text import clean_text, remove_frames
 from prism_mesa.social.behavior import ENGAGING
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.acts import show_acts
 from prism_mesa.social.state.population import NO_POST, unpack_move
 from prism_mesa.social.state.posts import NO_PARENT, WORDS_CAP
 from prism_mesa.social.state.texts import NO_TEXT
@@ -124,14 +125,19 @@ def author_and_text(platform: Platform, post: int) -> tuple[str, str]:
     return platform.population.names[posts.author[origin]], posts.added_text(origin)
 
 
-def post_lines(platform: Platform, posts: Sequence[int]) -> list[str]:
-    """Return a line for each post with its number, author, text and counts; with many posts, texts are shorter."""
-    post_table, lines = platform.posts, []
+def post_lines(platform: Platform, posts: Sequence[int], reader: int) -> list[str]:
+    """Return a line for each post with its number, author, text, labels and counts, as a reader sees it.
+
+    With many posts, texts are shorter.
+    """
+    post_table, lines = platform.posts, list[str]()
+    readers, ids = np.full(len(posts), reader), np.array(posts, np.int64)
+    shown = show_acts(platform, readers, [replace(v, about="") for v in platform.views(readers, ids)]) if posts else []
     cap = max(_MIN_TEXT_CAP, 2 * TEXT_CAP // max(1, len(posts) - 2))
-    for post in posts:
-        author, root = int(post_table.author[post]), int(post_table.root[post])
+    for post, view in zip(posts, shown, strict=True):
+        author = int(post_table.author[post])
         name = quote_data(platform.population.names[author], NAME_CAP)
-        counts = {column: int(getattr(post_table, column)[root]) for column in COUNTERS}
+        counts = {column: getattr(view, column) for column in COUNTERS}
         count_text = ", ".join(f"{n} {column}" for column, n in counts.items() if n)
         kind = POST_KINDS[post_table.kind[post]]
         relation = f" ({kind} to post {post_table.parent[post]})" if post_table.parent[post] != NO_PARENT else ""
@@ -139,6 +145,7 @@ def post_lines(platform: Platform, posts: Sequence[int]) -> list[str]:
         if post_table.origin(post) != post and post_table.words[post] == NO_TEXT:
             text = f"no words; it quotes {quote_data(author_and_text(platform, post)[0], NAME_CAP)}: {text}"
         line = f"post {post} by {name} (agent {author}), round {post_table.written[post]}{relation}: {text}"
+        line += f" ({view.about})" if view is not None and view.about else ""
         lines.append(f"{line} [{count_text}]" if count_text else line)
     return lines
 

@@ -68,7 +68,7 @@ class PlatformTools:
     def read_feed(self) -> str:
         """Read all posts that your feed shows in this round."""
         self._read_remaining()
-        return "\n".join(post_lines(self.platform, self._feed_posts())) or "Your feed is empty."
+        return "\n".join(post_lines(self.platform, self._feed_posts(), self.row)) or "Your feed is empty."
 
     def read_thread(self, post: int) -> str:
         """Read a post, what it answers, and the latest replies to it.
@@ -121,7 +121,8 @@ class PlatformTools:
             contains_words = np.array([query in text.casefold() for text in posts.visible_texts(ids)], np.bool_)
             nearness[contains_words] += np.int64(2) ** 32  # posts that contain the words come first
         order = np.lexsort((-ids, -nearness))[:MAX_POSTS]
-        return "\n".join(post_lines(self.platform, ids[order[nearness[order] > 0]].tolist())) or "Nothing was found."
+        found = ids[order[nearness[order] > 0]].tolist()
+        return "\n".join(post_lines(self.platform, found, self.row)) or "Nothing was found."
 
     def recall(self, about: str = "") -> str:
         """Recall your notes, and what you did on the platform, latest first.
@@ -282,7 +283,7 @@ class PlatformTools:
         muted = np.logical_or.reduce([relations.are_hidden(row, writer) & (writer != looked_at) for writer in writers])
         removed = hidden_from(self.platform, self.row, ids)
         shown_ids = ids[~(apart | muted | removed)].tolist()
-        lines = dict(zip(shown_ids, post_lines(self.platform, shown_ids), strict=True))
+        lines = dict(zip(shown_ids, post_lines(self.platform, shown_ids, self.row), strict=True))
         for post, is_removed, is_apart in zip(ids.tolist(), removed.tolist(), apart.tolist(), strict=True):
             reason = "a block stands between you and its author" if is_apart else "you have muted its author"
             reason = "the platform has removed it" if is_removed else reason

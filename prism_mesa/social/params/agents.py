@@ -48,6 +48,32 @@ class HomophilyParams(Params):
     )
 
 
+class ReturnsParams(Params):
+    """How much what the last sessions were worth changes how often, and for how long, agents come online.
+
+    A session is a round in which an agent reads posts, and is worth the mean utility of these posts, in units of
+    relevance. The last sessions are compared with the agent's own first ones.
+    """
+
+    online: float = Field(
+        0.0,
+        ge=-1000,
+        le=1000,
+        description="change in log-odds of coming online per unit by which the last sessions are worth more than the "
+        "first ones (a feed by time instead of by rank cuts the time spent on Facebook and Instagram: Guess et al. "
+        "2023, doi:10.1126/science.abp9364; no study gives a value); 0: none",
+    )
+    session: Annotated[float, OnlyWith("agents.session")] = Field(
+        0.0, ge=-1000, le=1000, description="change in log length of sessions per such unit; 0: none"
+    )
+    half_life: float = Field(
+        5.0, gt=0, le=1e6, description="sessions after which a session counts half as much as the last one (assumed)"
+    )
+    first: int = Field(
+        5, ge=1, le=1_000_000, description="number of first sessions, in which nothing changes yet (assumed)"
+    )
+
+
 class AgentsParams(Params):
     """The agents."""
 
@@ -117,6 +143,9 @@ class AgentsParams(Params):
     profiles: UserPath | None = Field(None, description="file of agent profiles (CSV, .tsv, .gz, Parquet)")
     homophily: Annotated[HomophilyParams, OnlyWith("agents.homophily.by")] = Field(default_factory=HomophilyParams)
     churn: ChurnParams = Field(default_factory=ChurnParams)
+    returns: Annotated[ReturnsParams, OnlyWith("agents.returns.online agents.returns.session")] = Field(
+        default_factory=ReturnsParams
+    )
 
     @field_validator("hours", mode="before")
     @classmethod

@@ -11,6 +11,7 @@ from prism_mesa.errors import ConfigError, did_you_mean, shorten
 from prism_mesa.llm.params import value_text
 from prism_mesa.params import Params, Share, check_name_or_object
 from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.social.params.feed import AppealByParams
 from prism_mesa.without_effect import OnlyWith
 
 COMMUNITY: Final = "community"
@@ -181,6 +182,22 @@ def check_model_by(reasoner: ReasonerParams, attributes: Mapping[str, AttributeP
         known = shorten(", ".join(values), 200)
         allowed = f"give an LLM for each value of {reasoner.model_by} ({known}), not for {', '.join(model)}"
         raise ConfigError(f"reasoner.model: {differing[0]!r:.60}: {allowed}")
+
+
+def check_appeal_by(appeal: AppealByParams, attributes: Mapping[str, AttributeParams]) -> None:
+    """Raise ValueError unless the attribute of `appeal` exists, and its effect is for the attribute's values."""
+    name, effect = appeal.attribute, appeal.effect
+    names = [other for other, params in attributes.items() if params.of == "post"]
+    if name is not None and name not in names:
+        fault = f"{name!r:.60} is not an attribute of posts ({', '.join(names) or 'none'}).{did_you_mean(name, names)}"
+        raise ValueError(f"utility.appeal_by.attribute: {fault}")
+    values = [value_text(value) for value in (name and attributes[name].values) or ()]
+    wrong = (
+        [key for key in effect if key not in values] if isinstance(effect, dict) else [effect] * bool(values and effect)
+    )
+    if name is not None and wrong:
+        allowed = f"{{VALUE: NUMBER, ...}} for {shorten(', '.join(values), 200)}" if values else "a number per unit"
+        raise ValueError(f"utility.appeal_by.effect: {name}: give {allowed}, not {wrong[0]!r:.60}")
 
 
 RULES: Final = ("bounded_confidence", "assimilation_repulsion")

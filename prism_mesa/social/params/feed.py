@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Final, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from prism_mesa.llm.params import value_text
 from prism_mesa.params import LogOdds, Params, Share, check_name_or_object
 from prism_mesa.without_effect import OnlyWith
 
@@ -201,13 +202,35 @@ class FeedParams(Params):
         return any((*candidates, slots.trending, slots.search, n_drawn))
 
 
+def _check_effect(effect: object) -> object:
+    numbers = list(effect.values()) if isinstance(effect, Mapping) else [effect]
+    if all(isinstance(n, int | float) and not isinstance(n, bool) and -20 <= n <= 20 for n in numbers):
+        return {value_text(key): n for key, n in effect.items()} if isinstance(effect, Mapping) else effect
+    raise ValueError("give a number from -20 to 20, or such numbers by value: {VALUE: NUMBER, ...}")
+
+
+class AppealByParams(Params):
+    """How an attribute of a post changes its appeal to all readers, whoever shows it to them."""
+
+    attribute: Annotated[str | None, OnlyWith("utility.appeal_by.effect")] = Field(
+        None, description="attribute of posts that changes their appeal; null: none does"
+    )
+    effect: Annotated[dict[str, float] | float, BeforeValidator(_check_effect)] = Field(
+        0.0,
+        description="change in log-odds of engaging: {VALUE: NUMBER, ...} by value, or a number per unit of an "
+        "attribute with a range (false news is 70 % more likely to be retweeted, which takes {false: 1} in the default "
+        "world: Vosoughi, Roy and Aral 2018, doi:10.1126/science.aap9559)",
+    )
+
+
 class UtilityParams(Params):
     """The utility of a post to a reader, in units of relevance; an agent compares it with its band.
 
     Random utility (McFadden 1974): ``weight * relevance + sensitivity * (reason + reshared - theta * log(1 + age) +
-    mood)``. The terms in brackets are log-odds of engaging. The reason is ``g * appeal``. For posts by a close tie, it
-    is the soft maximum ``log(exp(g * appeal) + exp(closeness))``: a reader engages because the post appeals or because
-    a friend wrote it. Age is the age of the root, in hours. With a sensitivity of 0, utility is relevance.
+    counts * log(1 + likes) + effect + mood)``. The terms in brackets are log-odds of engaging. The reason is
+    ``g * appeal``. For posts by a close tie, it is the soft maximum ``log(exp(g * appeal) + exp(closeness))``: a reader
+    engages because the post appeals or because a friend wrote it. Age is the age of the root, in hours; `effect` is
+    that of `appeal_by`. With a sensitivity of 0, utility is relevance.
     """
 
     weight: float = Field(0.09, ge=0, le=100, description="weight of relevance")
@@ -235,4 +258,13 @@ class UtilityParams(Params):
     )
     per_source: Annotated[LogOdds, OnlyWith("feed.repeats")] = Field(
         0.0, description="change in log-odds for each time that the reader has already read the root (feed.repeats)"
+    )
+    counts: LogOdds = Field(
+        0.0,
+        description="change in log-odds per unit of log(1 + likes), with the likes of the root as the round opens, "
+        "unless they are hidden (a first vote makes the next reader 32 % more likely to add one, which takes 0.8 in "
+        "the default world: Muchnik, Aral and Taylor 2013, doi:10.1126/science.1240466); 0: readers ignore likes",
+    )
+    appeal_by: Annotated[AppealByParams, OnlyWith("utility.appeal_by.attribute")] = Field(
+        default_factory=AppealByParams
     )

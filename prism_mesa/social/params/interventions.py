@@ -1,17 +1,17 @@
 """Parameters of interventions: what the platform does during a run, from when on, and for which agents."""
 
-import re
+import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from math import exp
-from typing import Annotated, Any, ClassVar, Final, Literal, Self
+from math import exp, inf, log1p
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import MAPPING_KEYS, LogOdds, Params, Share, list_leaves
-from prism_mesa.social.params.agents import ChurnParams, HomophilyParams
+from prism_mesa.social.params.agents import ChurnParams, HomophilyParams, ReturnsParams
 from prism_mesa.social.params.attributes import Value
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.network import NetworkRatesParams
@@ -28,11 +28,12 @@ CHANGEABLE: Final = (
     *(f"agents.{key}" for key in ("band", "persistence", "hours", "session", "session_sigma")),
     *(f"agents.homophily.{key}" for key, _ in list_leaves(HomophilyParams)),
     *(f"agents.churn.{key}" for key, _ in list_leaves(ChurnParams) if key != "waiting"),
+    *(f"agents.returns.{key}" for key, _ in list_leaves(ReturnsParams) if key != "first"),
     "reasoner.model",
 )
 """Keys that can change during a run; all other keys are fixed when the run starts."""
 
-_GROUPS: Final = ("feed", "utility", "network.rates", "agents.homophily", "agents.churn")
+_GROUPS: Final = ("feed", "utility", "network.rates", "agents.homophily", "agents.churn", "agents.returns")
 _UNIFORM_KEYS: Final = ("feed.glances", "feed.attribute")
 TARGETABLE_KEYS: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key not in _UNIFORM_KEYS)
 """Keys that can change for only some of the agents."""
@@ -55,6 +56,31 @@ class Act:
 
 def _check_expression(text: str) -> str:
     parse_expression(text)
+    return text
+
+
+def draft_expression(text: str) -> str:
+    """Return an expression over ``draft.<attribute>`` as one over the attributes of a post.
+
+    >>> draft_expression("draft.toxicity > 0.5")
+    'post.toxicity > 0.5'
+
+    Raises:
+        ValueError: If it reads anything else, or is not an expression.
+    """
+    try:
+        tree = ast.parse(text.strip(), mode="eval")
+    except (SyntaxError, ValueError):
+        raise ValueError("cannot be read as an expression") from None
+    for node in [node for node in ast.walk(tree) if isinstance(node, ast.Name)]:
+        if node.id != "draft":
+            raise ValueError(f"{node.id}: use only attributes of the draft, such as draft.toxicity")
+        node.id = "post"
+    return _check_expression(ast.unparse(tree))
+
+
+def _check_draft(text: str) -> str:
+    draft_expression(text)
     return text
 
 
@@ -101,30 +127,18 @@ class LabelParams(PostActParams):
     )
     text: str = Field("", max_length=500, description="the text of the label, which an LLM that decides reads")
 
-    @property
-    def boost(self) -> float:
-        """The log-odds of engaging that the label adds: the largest effect, at least 0."""
-        return max([0.0, *(self.effect or {}).values()])
-
-    @property
-    def kept_shares(self) -> tuple[float, ...]:
-        """The probability that an agent does not give up each action."""
-        return tuple(exp((self.effect or {}).get(action, 0.0) - self.boost) for action in ACTIONS)
-
 
 class FrictionParams(PostActParams):
     """A prompt before an action."""
 
     on: ActionName = Field(description="the action that is interrupted")
     abandon: Share = Field(0.0, description="probability that the agent gives up the action")
-    draft: PostExpression | None = Field(
+    draft: Annotated[str, AfterValidator(_check_draft)] | None = Field(
         None, description="expression over draft.<attribute>: only such replies are interrupted; null: all actions"
     )
     milder: Share = Field(
         0.0, description="probability that the agent sets the attributes in draft to their mildest values"
     )
-
-    boost: ClassVar[float] = 0.0
 
     @model_validator(mode="before")
     @classmethod
@@ -136,12 +150,6 @@ class FrictionParams(PostActParams):
             else values
         )
 
-    @field_validator("draft", mode="before")
-    @classmethod
-    def _read_draft(cls, text: Any) -> Any:
-        """Read fields of drafts as those of posts; the text keeps this form."""
-        return re.sub(r"\bdraft\.", "post.", text) if isinstance(text, str) else text
-
     @model_validator(mode="after")
     def _check_draft(self) -> Self:
         if self.draft is not None and self.on != "reply":
@@ -151,11 +159,6 @@ class FrictionParams(PostActParams):
         if self.abandon + self.milder > 1:
             raise ValueError("abandon, milder: these probabilities add up to more than 1")
         return self
-
-    @property
-    def kept_shares(self) -> tuple[float, ...]:
-        """The probability that an agent does not give up each action."""
-        return tuple(1.0 - self.abandon * (action == self.on) for action in ACTIONS)
 
 
 class RemoveParams(PostActParams):
@@ -236,7 +239,7 @@ def _label_text(label: LabelParams) -> str:
 
 
 def _friction_text(friction: FrictionParams) -> str:
-    drafts = "" if friction.draft is None else f" if {friction.draft.replace('post.', 'draft.')}"
+    drafts = "" if friction.draft is None else f" if {friction.draft}"
     milder = f", {friction.milder:.4g} write a milder one" if friction.milder else ""
     outcome = f"{friction.abandon:.4g} of the agents give up{milder}"
     return f"asks before {friction.on} on {friction.posts_text}{drafts}; {outcome}"
@@ -292,7 +295,7 @@ class InterventionParams(Params):
     hide: Annotated[
         tuple[Literal["likes", "replies", "reshares"], ...],
         Act(lambda names: f"hides the numbers of {', '.join(names)}"),
-    ] = Field((), description="numbers that the LLM no longer sees")
+    ] = Field((), description="numbers that agents no longer see (an LLM; utility.counts)")
     like: Annotated[
         LikeParams | None, Act(lambda act: f"adds {act.n} likes to {act.posts_text}", is_for_agents=False)
     ] = Field(None, description="add likes to posts")
@@ -316,6 +319,14 @@ class InterventionParams(Params):
         """The act if it is on roots (label, friction, remove, like)."""
         value = getattr(self, self.kind)
         return value if isinstance(value, PostActParams) else None
+
+    @property
+    def log_factors(self) -> tuple[float, ...]:
+        """Logs of the factors of a label or friction on the chance of each action; 0 for drafts, which are reviewed."""
+        effects = (self.label.effect or {}) if self.label is not None else {}
+        if self.friction is not None and self.friction.draft is None:
+            effects = {self.friction.on: log1p(-self.friction.abandon) if self.friction.abandon < 1 else -inf}
+        return tuple(effects.get(action, 0.0) for action in ACTIONS)
 
     @property
     def meets_all(self) -> bool:

@@ -14,6 +14,7 @@ from prism_mesa.social.params.agents import AgentsParams
 from prism_mesa.social.params.attributes import (
     AttributeParams,
     OpinionsParams,
+    check_appeal_by,
     check_attributes,
     check_model_by,
     check_opinions,
@@ -122,6 +123,7 @@ class SocialParams(Params):
             if isinstance(hours, str | bool) or abs(hours) > 24:
                 raise ValueError(f"agents.time_zone: {time_zone}: give hours from UTC, -24 to 24, not {hours!r:.60}")
         check_opinions(self.opinions, self.attributes)
+        check_appeal_by(self.utility.appeal_by, self.attributes)
         check_model_by(self.reasoner, self.attributes)
         files = {"agent": ("agents.profiles", self.agents.profiles), "post": ("posts.file", self.posts.file)}
         for name, params in self.attributes.items():
@@ -151,7 +153,7 @@ class SocialParams(Params):
                 raise ValueError(f"{where}: at={act.at} is not a round of this run (0 to {self.rounds - 1})")
             if act.until is not None and act.until > self.rounds:
                 raise ValueError(f"{where}: until={act.until} is after the last round ({self.rounds - 1})")
-            if self.utility.sensitivity == 0 and act.label is not None and act.label.boost:
+            if self.utility.sensitivity == 0 and max(act.log_factors) > 0:
                 raise ValueError(f"{where}: label.effect: above 0, it needs utility.sensitivity above 0")
             names = [name for name, attribute in self.attributes.items() if attribute.of == "post"]
             for name in act.post.attributes if act.post is not None else ():
@@ -181,7 +183,7 @@ class SocialParams(Params):
             key, prefix = ".".join(map(str, fault["loc"])), f"until={round_}: " if round_ == intervention.until else ""
             text, value = fault["msg"].removeprefix("Value error, "), fault["input"]
             text += "" if isinstance(value, Mapping) else f", not {short_repr(value)}"
-            raise ValueError(f"interventions: {index}: {prefix}{key}: {text}") from None
+            raise ValueError(f"interventions: {index}: {prefix}{key and f'{key}: '}{text}") from None
         return params_by_act.get(id(intervention), changed_params)
 
     @model_validator(mode="after")

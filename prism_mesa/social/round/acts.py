@@ -6,6 +6,7 @@ the round opens. It begins after its delay, and then stays until the interventio
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from math import exp
 from typing import Any, Final
 
 import numpy as np
@@ -19,14 +20,14 @@ from prism_mesa.kernels.utility import NO_MARKS, Marks
 from prism_mesa.kernels.walking.steps import REPLY_ACTION
 from prism_mesa.social.behavior import SCROLLING
 from prism_mesa.social.params import InterventionParams, SocialParams
-from prism_mesa.social.params.interventions import DelayParams, FilterParams, PostActParams
+from prism_mesa.social.params.interventions import DelayParams, FilterParams, PostActParams, draft_expression
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
 from prism_mesa.social.round.feeds import NO_FEED_ACTS, FeedActs, Int32
 from prism_mesa.social.state.assignments import CONTROL, NOT_ELIGIBLE, TREATED
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.feeds import read_expression, readable_fields
-from prism_mesa.social.state.population import AWAY, MEMBER, NO_ACTION, NO_POST, SUSPENDED, Rows
+from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, Rows
 from prism_mesa.social.state.post_acts import NOT_MET, NOT_SUSPENDED
 from prism_mesa.social.state.posts import NO_PARENT, REPLY
 from prism_mesa.social.tables import DONE
@@ -36,7 +37,7 @@ from prism_mesa.statechart.checks import suggest_field
 type Mask = npt.NDArray[np.bool_]
 
 MAX_MARKS: Final = 32
-"""Maximum number of labels and frictions."""
+"""Maximum number of labels and frictions in a round."""
 _READER_FIELDS: Final = ("post.relevance", "post.utility", "post.in_network")
 _FEED_ACTS: Final = ("remove", "suspend", "filter", "downrank")
 
@@ -47,29 +48,58 @@ def check_acts(params: SocialParams, declared: Attributes) -> None:
     Raises:
         ConfigError: If an act reads an unknown field, or a field that does not exist where it is read.
     """
-    n_marks = sum(act.kind in ("label", "friction") for act in params.interventions)
+    marking = [act for act in params.interventions if act.kind in ("label", "friction")]
+    n_marks = max((sum(other.applies_in(act.at) for other in marking) for act in marking), default=0)
     if n_marks > MAX_MARKS:
-        raise ConfigError(f"interventions: {n_marks} labels and frictions are too many: give at most {MAX_MARKS}")
+        raise ConfigError(f"interventions: {n_marks} labels and frictions in one round (at most {MAX_MARKS})")
     fields = readable_fields(declared)
     posts = [name for name in fields if name.startswith("post.") and name not in _READER_FIELDS]
     agents = [name for name in fields if name.startswith("agent.")]
     for index, act in enumerate(params.interventions):
-        value = getattr(act, act.kind)
-        drafts = [f"post.{name}" for name in declared.posts]
-        for key, allowed in (("posts", posts), ("draft", drafts), ("accounts", agents), ("by", agents)):
-            text = None if key == "posts" and act.suspend is not None else getattr(value, key, None)
-            known = [*fields] if isinstance(value, FilterParams) else allowed
-            for name in sorted(read_expression(text).fields - {*known}) if text is not None else ():
-                where = f"interventions: {index}: {act.kind}.{key}"
-                raise ConfigError(f"{where}: {name} cannot be read.{suggest_field(name, known)}")
+        value, drafts = getattr(act, act.kind), [f"post.{name}" for name in declared.posts]
+        allowed = {"posts": posts, "draft": drafts, "accounts": agents, "by": agents}
+        for key, text in _expressions(act):
+            known = [*fields] if isinstance(value, FilterParams) else allowed[key]
+            for name in sorted(read_expression(text).fields - {*known}):
+                where, hint = f"interventions: {index}: {act.kind}.{key}", suggest_field(name, known)
+                fault = f"{name} cannot be read.{hint}"
+                raise ConfigError(f"{where}: {fault.replace('post.', 'draft.') if key == 'draft' else fault}")
+        for name, attribute_value in (act.post.attributes if act.post is not None else {}).items():
+            try:
+                declared.posts[name].number(attribute_value)
+            except ValueError as error:
+                raise ConfigError(f"interventions: {index}: post.attributes: {name}: {error}") from None
         reads_reader = isinstance(value, FilterParams) and not _reads_only_posts(value)
         if reads_reader and (params.feed.slots.trending or params.feed.slots.search):
             raise ConfigError(f"interventions: {index}: {act.kind}.posts: cannot read the reader with feed.slots")
 
 
+def try_acts(platform: Platform) -> None:
+    """Evaluate the expressions of all acts without any rows; raise ConfigError for one without a truth value."""
+    nobody = np.zeros(0, np.int32)
+    agents, posts = AgentColumns(platform, nobody), CandidateColumns(platform, nobody, nobody, nobody.astype(np.bool_))
+    for index, act in enumerate(platform.configured.interventions):
+        for key, text in _expressions(act):
+            truth(text, agents, posts, 0, f"interventions: {index}: {act.kind}.{key}")
+
+
+def _expressions(act: InterventionParams) -> Iterator[tuple[str, str]]:
+    """Yield the keys and texts of an act's expressions; fields of drafts are those of posts."""
+    value = getattr(act, act.kind)
+    for key in ("posts", "draft", "accounts", "by"):
+        text = getattr(value, key, None)
+        if text is not None and not (key == "posts" and act.suspend is not None):
+            yield key, draft_expression(text) if key == "draft" else text
+
+
 def act_key(index: int, act: InterventionParams) -> str:
     """Return the key of an intervention in the platform's state: its name, or else its number."""
     return act.name or str(index)
+
+
+def draw_key(act: InterventionParams) -> str:
+    """Return the key of an intervention's draws: its name, or else its act, wherever it stands in the list."""
+    return act.name or repr(getattr(act, act.kind))
 
 
 def active_acts(platform: Platform, *kinds: str) -> Iterator[tuple[int, InterventionParams]]:
@@ -87,25 +117,39 @@ def select_targets(platform: Platform, index: int, act: InterventionParams, rows
 def update_suspensions(platform: Platform) -> tuple[Mask, Mask]:
     """Suspend accounts, and end suspensions, as this round opens; return which agents leave and which come back."""
     people = platform.population
-    is_leaving, is_returning = np.zeros((2, len(people)), np.bool_)
+    was_suspended = people.membership == SUSPENDED
     for index, act in enumerate(platform.configured.interventions):
         if act.suspend is None:
             continue
         before = platform.post_acts.suspended(act_key(index, act), len(people))
         if act.applies_in(platform.round):
-            rows = np.flatnonzero(np.isin(people.membership, (MEMBER, AWAY)))  # newcomers a round after they join
+            is_account = np.isin(people.membership, (MEMBER, AWAY, SUSPENDED))  # newcomers a round after they join
+            rows = np.flatnonzero(is_account & (before == NOT_SUSPENDED))
             columns = AgentColumns(platform, rows)
             rows = rows[truth(act.suspend.accounts, columns, columns, len(rows), f"interventions: {index}: accounts")]
-            before[rows] = people.membership[rows]
-            people.membership[rows] = SUSPENDED
-            is_leaving[rows] = people.present[rows]
+            before[rows] = _usual_membership(platform)[rows]
             note_acts(platform, "suspend", index, act, agents=rows)
         elif act.until == platform.round:
-            rows = np.flatnonzero((before != NOT_SUSPENDED) & (people.membership == SUSPENDED))
-            people.membership[rows] = before[rows]
-            is_returning[rows] = before[rows] == MEMBER
+            people.membership[:] = _usual_membership(platform)
             before[:] = NOT_SUSPENDED
+    usual, is_gone = _usual_membership(platform), people.membership == GONE
+    is_suspended = np.zeros(len(people), np.bool_)
+    for before in platform.post_acts.membership.values():
+        is_suspended |= before != NOT_SUSPENDED
+    is_returning = (people.membership != SUSPENDED) & ~is_suspended & (usual == MEMBER) & was_suspended
+    is_leaving = is_suspended & people.present
+    people.membership[is_suspended & ~is_gone] = SUSPENDED
     return is_leaving, is_returning
+
+
+def _usual_membership(platform: Platform) -> npt.NDArray[np.uint8]:
+    """Return the membership of all agents as if no account were suspended."""
+    usual = platform.population.membership.copy()
+    for before in platform.post_acts.membership.values():
+        known = before[: len(usual)]
+        is_held = (known != NOT_SUSPENDED) & (usual[: len(known)] == SUSPENDED)
+        usual[: len(known)][is_held] = known[is_held]
+    return usual
 
 
 def truth(text: str, agents: Any, posts: Any, n: int, where: str) -> Mask:
@@ -120,19 +164,34 @@ def truth(text: str, agents: Any, posts: Any, n: int, where: str) -> Mask:
     return np.asarray(values != 0)
 
 
-def carry_out_acts(platform: Platform) -> None:
-    """Let acts meet posts, add likes, mark labelled posts, and let agents go of removed posts."""
+def meet_posts(platform: Platform, first: int = 0) -> Rows:
+    """Let acts meet roots from post `first` on, add likes, and return the roots in reach.
+
+    In its first round, an act meets all roots; later those in reach of feeds.
+    """
     acts = [(i, act) for i, act in active_acts(platform, "label", "friction", "remove", "like")]
     roots = _roots_in_reach(platform) if acts else np.zeros(0, np.int64)
     for index, act in acts:
         if act.post_act is not None and not act.meets_all:
-            begun = _meet_posts(platform, index, act, act.post_act, roots)
+            met = np.flatnonzero(_is_root(platform)) if act.at == platform.round else roots
+            begun = _meet_posts(platform, index, act, act.post_act, met[met >= first])
+            begun = begun[begun >= first]
             if act.friction is None:
                 note_acts(platform, act.kind, index, act, posts=begun)
             if act.like is not None:
-                platform.posts.count("likes", np.repeat(begun, act.like.n))
-    platform.marks = _mark_posts(platform, roots)
+                platform.posts.likes[begun] += act.like.n
+    return roots
+
+
+def carry_out_acts(platform: Platform) -> None:
+    """Let acts meet the posts of this round, mark labelled posts, and let agents go of removed posts."""
+    first = 0 if platform.writer is None else platform.first_of_round
+    platform.marks = _mark_posts(platform, meet_posts(platform, first))
     _release_removed(platform)
+
+
+def _is_root(platform: Platform) -> Mask:
+    return np.asarray(platform.posts.root == np.arange(len(platform.posts)))
 
 
 def _roots_in_reach(platform: Platform) -> Rows:
@@ -158,7 +217,7 @@ def _meet_posts(platform: Platform, index: int, act: InterventionParams, params:
         new = new[truth(params.posts, columns, columns, len(new), f"interventions: {index}: {act.kind}.posts")]
     hours: npt.NDArray[np.float64] | float
     if isinstance(params.delay, DelayParams):
-        normals = platform.streams.normal(f"delay {key}", posts.key[new].view(np.int64))
+        normals = platform.streams.normal(f"delay {draw_key(act)}", posts.key[new].view(np.int64))
         hours = params.delay.median * np.exp(params.delay.sigma * normals)
         hours = hours.astype(np.float32).astype(np.float64)  # the last digits of exp differ between machines
     else:
@@ -175,7 +234,7 @@ def _covered(platform: Platform, index: int, act: InterventionParams, roots: Row
     if coverage is None:
         return np.ones(len(roots), np.bool_)
     keys = platform.posts.key[roots].view(np.int64)
-    return np.asarray(platform.streams.uniform(f"cover {act_key(index, act)}", keys) < coverage)
+    return np.asarray(platform.streams.uniform(f"cover {act.name}", keys) < coverage)
 
 
 def applies_to_roots(platform: Platform, index: int, act: InterventionParams, roots: Rows) -> Mask:
@@ -301,34 +360,35 @@ def _marking_acts(platform: Platform) -> list[tuple[int, InterventionParams]]:
 
 
 def _mark_posts(platform: Platform, roots: Rows) -> Marks:
-    """Return the labels and frictions of this round, with the roots in reach and agents to which they apply."""
-    acts = _marking_acts(platform)
+    """Return the labels and frictions of this round, the roots in reach and agents, and who does not see likes."""
+    acts, everybody = _marking_acts(platform), np.arange(len(platform.population))
+    sees_no_likes, utility = NO_MARKS.sees_no_likes, platform.params.utility
+    hides = [(i, act) for i, act in active_acts(platform, "hide") if "likes" in act.hide]
+    if hides and utility.counts:
+        sees_no_likes = np.any([select_targets(platform, i, act, everybody) for i, act in hides], axis=0)
     if not acts:
-        return NO_MARKS
-    n_posts, n_agents = len(platform.posts), len(platform.population)
-    posts, agents = np.zeros(n_posts, np.uint32), np.zeros(n_agents, np.uint32)
-    asks = sum(1 << i for i, (_, act) in enumerate(acts) if act.label is not None and act.label.effect is None)
-    boosts, kept, keys = np.zeros(len(acts)), np.ones((len(acts), 3)), np.zeros(len(acts), np.uint64)
+        return NO_MARKS._replace(sees_no_likes=sees_no_likes)
+    posts, agents = np.zeros(len(platform.posts), np.uint32), np.zeros(len(everybody), np.uint32)
+    effects, keys, asks, drafts = np.zeros((len(acts), len(ACTIONS))), np.zeros(len(acts), np.uint64), 0, 0
     for i, (index, act) in enumerate(acts):
-        bit, params = np.uint32(1 << i), act.label or act.friction
+        bit = np.uint32(1 << i)
         posts[roots[applies_to_roots(platform, index, act, roots)]] |= bit
-        agents[select_targets(platform, index, act, np.arange(n_agents))] |= bit
-        if params is not None:
-            boosts[i] = params.boost * (platform.params.utility.mood or 1.0)  # moods are logistic with this scale
-            kept[i] = np.array(params.kept_shares, np.float32)  # the last digits of exp differ between machines
-        keys[i] = platform.streams.key(f"give up {act_key(index, act)}")
-    drafts = sum(1 << i for i, (_, act) in enumerate(acts) if act.friction is not None and act.friction.draft)
-    boosts = boosts if boosts.any() else boosts[:0]
-    return Marks(posts, agents, boosts, kept, keys, np.uint32(asks), np.uint32(drafts))
+        agents[select_targets(platform, index, act, everybody)] |= bit
+        effects[i], keys[i] = act.log_factors, platform.streams.key(f"give up {draw_key(act)}")
+        asks |= (act.label is not None and act.label.effect is None) << i
+        drafts |= (act.friction is not None and act.friction.draft is not None) << i
+    scale = (utility.mood or 1.0) if effects.max() > 0 else 0.0  # moods are logistic with this scale
+    return Marks(posts, agents, effects, keys, scale, np.uint32(asks), np.uint32(drafts), sees_no_likes)
 
 
 def giving_up_text(platform: Platform) -> str:
     """Return why an agent has just given up an action."""
     *_, action, mark = (int(column[0]) for column in platform.events.given_up[-1])
     index, act = _marking_acts(platform)[mark]
-    params = act.label or act.friction
-    kept = 1.0 if params is None else params.kept_shares[action]
-    return f"'{act_key(index, act)}' multiplies the chance of its {ACTIONS[action]} by {kept:.2g}"
+    if act.friction is not None and act.friction.draft is not None:
+        return f"'{act_key(index, act)}' stops {act.friction.abandon:.2g} of such replies"
+    factor = exp(act.log_factors[action] - max(0.0, *act.log_factors))
+    return f"'{act_key(index, act)}' multiplies the chance of its {ACTIONS[action]} by {factor:.2g}"
 
 
 def must_ask(platform: Platform, row: int, post: int) -> bool:
@@ -390,26 +450,38 @@ def review_drafts(platform: Platform, ticks: Rows, rows: Rows, posts: Rows) -> M
     ids = table.add(rows, table.text_id[posts], now + 1, REPLY, posts, None, keys, written=now)
     values, is_out = table.attributes[ids].copy(), np.zeros(len(rows), np.bool_)
     table.n, roots = n, table.root[posts]  # the drafts are not published yet
+    milder_marks = np.full(len(rows), -1)
     for i, (index, act) in enumerate(_marking_acts(platform)):
         if act.friction is None or act.friction.draft is None:
             continue
         drafts, where = _Drafts(schema, values), f"interventions: {index}: friction.draft"
+        draft = draft_expression(act.friction.draft)
         is_met = marks.posts[roots] & marks.agents[rows] & np.uint32(1 << i) != 0
-        is_met &= truth(act.friction.draft, drafts, drafts, len(rows), where) & ~is_out
-        purpose, root_keys = f"draft {act_key(index, act)}", table.key[roots].view(np.int64)
+        is_met &= truth(draft, drafts, drafts, len(rows), where) & ~is_out
+        purpose, root_keys = f"draft {draw_key(act)}", table.key[roots].view(np.int64)
         draws = platform.streams.uniform(purpose, rows, index=root_keys)
         gives_up = is_met & (draws < act.friction.abandon)
         is_milder = is_met & ~gives_up & (draws < act.friction.abandon + act.friction.milder)
         columns = tick, agent, post, np.full(len(rows), REPLY_ACTION, np.int32), np.full(len(rows), i, np.int32)
-        platform.events.given_up.append(tuple(column[gives_up] for column in columns))
-        for field in sorted(read_expression(act.friction.draft).fields):
-            place, attribute = schema.post_attribute(field.removeprefix("post."))
-            mildest = float(attribute.stored_values.min()) if attribute.values else attribute.low
-            values[is_milder, place] = mildest
-        softened = zip(rows[is_milder].tolist(), posts[is_milder].tolist(), values[is_milder].tolist(), strict=True)
-        platform.events.softened.update(((row, post), (i, row_values)) for row, post, row_values in softened)
+        if gives_up.any():
+            platform.events.given_up.append(tuple(column[gives_up] for column in columns))
+        milder_marks[is_milder] = i
+        for end in ("lowest", "highest"):  # the mildest value is the lowest one that is not interrupted
+            if is_milder.any():
+                _set_values(values, is_milder, schema, draft, end)
+                is_milder &= truth(draft, drafts, drafts, len(rows), where)
         is_out |= gives_up
+    for i in np.flatnonzero((milder_marks >= 0) & ~is_out).tolist():
+        platform.events.softened[int(rows[i]), int(posts[i])] = int(milder_marks[i]), values[i].tolist()
     return is_out
+
+
+def _set_values(values: npt.NDArray[np.float64], rows: Mask, schema: Attributes, draft: str, end: str) -> None:
+    """Set the attributes that an expression reads to their lowest or highest values, in some rows of `values`."""
+    for field in read_expression(draft).fields:
+        place, attribute = schema.post_attribute(field.removeprefix("post."))
+        stored = attribute.stored_values if attribute.values else np.array([attribute.low, attribute.high])
+        values[rows, place] = stored.min() if end == "lowest" else stored.max()
 
 
 def note_given_up(platform: Platform) -> None:

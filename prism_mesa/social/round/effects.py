@@ -92,6 +92,14 @@ def apply_effects(
         population.pending_action[row] = NO_ACTION
 
 
+def must_give_up(platform: Platform, row: int, post: int, target: AgentState | None) -> bool:
+    """Return whether an agent will give up the action of a target state, whatever it would write."""
+    action, marks = ACTION_INDICES.get(target) if target is not None else None, platform.marks
+    if action is None or post == NO_POST or not len(marks.key):
+        return False
+    return bool(first_giving_up(row, int(platform.posts.root[post]), action, marks, platform.posts.key) >= 0)
+
+
 def give_up(platform: Platform, row: int, post: int, action: int) -> bool:
     """Return whether an agent gives up an action because of a label or friction, and note it."""
     if not len(platform.marks.key):

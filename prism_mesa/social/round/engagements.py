@@ -19,7 +19,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import active_acts, note_acts, select_targets
 from prism_mesa.social.state import posts as posts_of
 from prism_mesa.social.state.events import REPLY, RESHARE, Int32, Keys, Mask
-from prism_mesa.social.state.population import NO_POST
+from prism_mesa.social.state.population import NO_POST, Rows
 
 type Columns = tuple[Int32, Int32, Int32, Int32]
 """Engagements: tick, agent, post, action."""
@@ -60,20 +60,18 @@ def new_engagements(platform: Platform) -> Columns:
 
 def commit_engagements(platform: Platform) -> Columns:
     """Return `new_engagements`, store them, clear all noted engagements, and count the repeats of columns."""
-    columns, keys, n_repeated = _select_new(platform)
+    columns, keys, n_repeated, refused = _select_new(platform)
     platform.totals["repeated"] += n_repeated
-    for index, act in active_acts(platform, "cap"):
-        columns, keys = _apply_cap(platform, index, act, columns, keys)
+    for index, act, post, agent in refused:
+        note_acts(platform, "refuse", index, act, posts=post, agents=agent, actions=RESHARE)
     platform.engagements.add(keys[keys & 3 != REPLY])
     platform.events.engagements.clear()
     platform.events.beside.clear()
     return columns
 
 
-def _apply_cap(
-    platform: Platform, index: int, act: InterventionParams, columns: Columns, keys: Keys
-) -> tuple[Columns, Keys]:
-    """Drop the reshares that would exceed a cap, in order of tick and then of the key of the new post.
+def _find_refused(platform: Platform, index: int, act: InterventionParams, columns: Columns) -> Rows:
+    """Return the reshares that would exceed a cap, in order of tick and then of the key of the new post.
 
     Reshares by agents to which the cap does not apply count too, but are not dropped.
     """
@@ -89,17 +87,15 @@ def _apply_cap(
     for i in np.flatnonzero(np.bincount(root, minlength=len(posts))[root] + posts.reshares[root] > cap).tolist():
         is_refused[i] = is_bound[i] and n_reshares[int(root[i])] >= cap
         n_reshares[int(root[i])] += not is_refused[i]
-    refused = rows[is_refused]
-    note_acts(platform, "refuse", index, act, posts=post[refused], agents=agent[refused], actions=RESHARE)
-    is_kept = np.ones(len(tick), np.bool_)
-    is_kept[refused] = False
-    refused_keys = _keys(platform, *(column[refused] for column in columns[1:]))
-    tick, agent, post, action = (column[is_kept] for column in columns)
-    return (tick, agent, post, action), keys[~np.isin(keys, refused_keys)]
+    return np.sort(rows[is_refused])
 
 
-def _select_new(platform: Platform) -> tuple[Columns, Keys, int]:
-    """Return the engagements that count, by tick, their ascending keys, and the number of repeats of columns."""
+type Refused = tuple[int, InterventionParams, Int32, Int32]
+"""A cap with its number, and the posts and agents of the reshares that it refuses."""
+
+
+def _select_new(platform: Platform) -> tuple[Columns, Keys, int, list[Refused]]:
+    """Return the engagements that count, by tick, their ascending keys, the number of repeats, and what caps refuse."""
     tick, agent, post, action = platform.events.all_engagements()
     ticks, n_beside = platform.params.ticks_per_round, len(platform.events.beside)
     keys = _keys(platform, agent, post, action)
@@ -114,7 +110,15 @@ def _select_new(platform: Platform) -> tuple[Columns, Keys, int]:
     if not is_new.all():
         order, keys = order[is_new], keys[is_new]
     order = order.take(counting_argsort(tick.take(order), ticks + 2))
-    return (tick.take(order), agent.take(order), post.take(order), action.take(order)), keys, n_repeated
+    columns, refused = (tick.take(order), agent.take(order), post.take(order), action.take(order)), list[Refused]()
+    for index, act in active_acts(platform, "cap"):
+        rows = _find_refused(platform, index, act, columns)
+        _, agent, post, action = (column[rows] for column in columns)
+        refused.append((index, act, post, agent))
+        keys = keys[~np.isin(keys, _keys(platform, agent, post, action))] if len(rows) else keys
+        tick, agent, post, action = (np.delete(column, rows) for column in columns)
+        columns = tick, agent, post, action
+    return columns, keys, n_repeated, refused
 
 
 def _keys(platform: Platform, agent: Int32, post: Int32, action: Int32) -> Keys:

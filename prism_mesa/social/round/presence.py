@@ -14,12 +14,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.domain import CHURN_EVENTS
+from prism_mesa.kernels.utility import add_utilities
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.params import ClockParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import update_suspensions
 from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, WAITING, Rows
 from prism_mesa.social.state.relations import Mask, sorted_unique
+from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.streams import Floats, Streams
 
 JOIN, LEAVE, BACK, REMOVED = range(len(CHURN_EVENTS))
@@ -110,7 +112,16 @@ def online_draws(platform: Platform, rows: Rows) -> Floats:
 
 
 def online_probabilities(platform: Platform) -> Floats:
-    """Return each agent's probability of coming online: its activity times the weight of the hour."""
+    """Return each agent's probability of coming online, by its activity, the hour, and `agents.returns`."""
+    probabilities, strength = _usual_probabilities(platform), platform.params.agents.returns.online
+    if not strength:
+        return probabilities
+    odds_ratio = platform.session_worth.factor(strength, len(probabilities))
+    return probabilities * odds_ratio / (1 - probabilities + probabilities * odds_ratio)
+
+
+def _usual_probabilities(platform: Platform) -> Floats:
+    """Return each agent's activity times the weight of the hour."""
     params, clock = platform.params.agents, platform.params.clock
     activity, hours = platform.population.activity, params.hours or (1.0,) * 24
     if params.hours is None and not params.rhythm:
@@ -185,4 +196,16 @@ def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32] 
     sigma = params.session_sigma
     normals = platform.streams.normal("session", readers, round_=platform.round)
     length = params.session * np.exp(sigma * normals - sigma * sigma / 2)
+    if params.returns.session:
+        length *= platform.session_worth.factor(params.returns.session, len(platform.population))[readers]
     return np.asarray(np.minimum(size, 1 + np.floor(length.astype(np.float32))), np.int32)
+
+
+def note_sessions(platform: Platform) -> None:
+    """Note what this round's sessions were worth (`agents.returns`), before counters and follows change."""
+    params, people = platform.params.agents.returns, platform.population
+    if params.online or params.session:
+        _, readers, posts = platform.events.all_impressions()
+        total = np.zeros(len(people), np.int64)
+        add_utilities(readers, posts, people.interests, UNIT_LENGTH, platform.posts.table, *platform.tastes, total)
+        platform.session_worth.note(total, np.bincount(readers, minlength=len(people)), params)

@@ -10,6 +10,7 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import new_post_keys, order_by_bits
 from prism_mesa.kernels.commit.posts import count_by_root, nearest_texts
 from prism_mesa.kernels.commit.seen import Pairs, mark_posts
+from prism_mesa.kernels.utility import NO_MARKS
 from prism_mesa.social.content.activity import store_notes
 from prism_mesa.social.content.writer import write_own_posts
 from prism_mesa.social.platform import Platform
@@ -20,6 +21,7 @@ from prism_mesa.social.round.engagements import commit_engagements
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, draw_decisions, draw_exposures
 from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.round.opinions import commit_opinions, moved_stances
+from prism_mesa.social.round.presence import note_sessions
 from prism_mesa.social.state.chunks import blocks, map_in_threads, run_in_threads
 from prism_mesa.social.state.events import LIKE, Events, Int32
 from prism_mesa.social.state.exposure import NO_PAIRS, sort_pairs
@@ -125,6 +127,7 @@ def commit(platform: Platform) -> None:
     _, agent, post, action = engagements
     record_impressions(platform, platform.events.impressions)  # in this thread, because a recorder may only work here
     record_views(platform, [part.roots for part in read_pairs])
+    note_sessions(platform)
     decisions = NO_DECISIONS
     if platform.params.network.dynamics == "live":
         _, readers, seen_posts = platform.events.all_impressions()
@@ -142,6 +145,7 @@ def commit(platform: Platform) -> None:
     store_notes(platform)
     record_engagements(platform, *engagements)
     note_given_up(platform)
+    platform.marks = NO_MARKS  # labels are of posts and agents as the round opened
     platform.events = Events(moves=platform.events.moves)
 
 

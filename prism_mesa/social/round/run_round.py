@@ -19,11 +19,10 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.utility import NO_MARKS
 from prism_mesa.social.behavior import IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write_words
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.acts import carry_out_acts, feed_acts
+from prism_mesa.social.round.acts import carry_out_acts, feed_acts, meet_posts
 from prism_mesa.social.round.assignment import assign_agents
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.columns import AgentColumns, make_scorer
@@ -56,6 +55,8 @@ def run_round(platform: Platform, on_collected: Callable[[dict[str, float]], obj
     record_initial_opinions(platform)
     open_round(platform)
     is_online = draw_online(platform)
+    if platform.writer is not None:  # its tools must not show removed posts
+        meet_posts(platform)
     publish(platform, is_online)
     carry_out_acts(platform)
     run_ticks(platform, _rank(platform, is_online))
@@ -117,4 +118,3 @@ def _close(platform: Platform) -> None:
     fire_on_active(platform, ROUND_ENDS)
     platform.totals.update(platform.counts - before)  # a chart may leave a choice open here
     record_moves(platform)
-    platform.marks = NO_MARKS

@@ -17,9 +17,12 @@ from prism_mesa.kernels.utility import (
     Tastes,
     TasteTables,
     added_odds,
+    attribute_odds,
     post_mood_key,
+    shown_likes_odds,
     softplus,
 )
+from prism_mesa.llm.params import value_text
 from prism_mesa.social.params import HomophilyParams, UtilityParams
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.state.exposure import Exposure
@@ -29,8 +32,8 @@ from prism_mesa.streams import Floats, Streams
 
 type Rows = npt.NDArray[np.integer[Any]]
 
-_MAX_AGE: Final = 1 << 16
-"""Age in rounds after which a post no longer loses log-odds."""
+_MAX_STEPS: Final = 1 << 16
+"""Age in rounds after which a post no longer loses log-odds, and number of likes above which it gains no more."""
 _MAX_DIFFERENCE: Final = 20
 """Difference in log-odds above which the weaker of two reasons has no effect."""
 
@@ -65,11 +68,26 @@ class Odds:
     """
 
     def __init__(
-        self, params: UtilityParams, streams: Streams, round_hours: float, homophily: Homophily | None = None
+        self,
+        params: UtilityParams,
+        streams: Streams,
+        round_hours: float,
+        homophily: Homophily | None = None,
+        declared: Attributes = NO_ATTRIBUTES,
     ) -> None:
         self.params, self.homophily = params, homophily or Homophily()
         self._streams = streams
-        self._loss_by_age = _log_odds_lost(params.theta, round_hours)
+        self._loss_by_age = _logarithms(params.theta, round_hours)
+        self._likes_gain = _logarithms(params.counts, 1.0) if params.counts else np.zeros(0)
+        self._appeal_by, self._per_unit, self._value_gain = -1, 0.0, np.zeros((2, 0))
+        by, effect = params.appeal_by.attribute, params.appeal_by.effect
+        if by is not None and effect:
+            self._appeal_by, attribute = declared.post_attribute(by)
+            if isinstance(effect, dict):
+                gains = [(attribute.number(v), effect.get(value_text(v), 0.0)) for v in attribute.values]
+                self._value_gain = np.ascontiguousarray(np.array(gains).T)
+            else:
+                self._per_unit = effect
         self._mood = params.mood * _logistic_quantiles() if params.sensitivity else np.zeros(1)
 
     def draw_appeal(self, key: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
@@ -92,18 +110,20 @@ class Odds:
             attribute=self.homophily.index,
             scale=self.homophily.scale,
             per_source=params.per_source,
+            appeal_by=self._appeal_by,
+            per_unit=self._per_unit,
             mood_key=self._streams.key("mood"),
             now=now,
         )
 
     def tables(
-        self, network: FollowNetwork, attributes: Floats, impressions: Exposure, marks: Marks = NO_MARKS
+        self, posts: Posts, network: FollowNetwork, attributes: Floats, impressions: Exposure, marks: Marks = NO_MARKS
     ) -> TasteTables:
         """Return the arrays of utility; `attributes` has a row for every agent."""
+        gains = self._loss_by_age, self._likes_gain, self._value_gain, self._mood, _softplus_table()
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
         agent_values = np.ascontiguousarray(attributes)
-        read = impressions.lists
-        return TasteTables(self._loss_by_age, self._mood, _softplus_table(), *ties, agent_values, *read, marks)
+        return TasteTables(*gains, *ties, agent_values, *impressions.lists, posts.likes, marks)
 
     def explain(
         self,
@@ -117,7 +137,7 @@ class Odds:
         marks: Marks = NO_MARKS,
     ) -> dict[str, float]:
         """Return the log-odds in the utility of a post to a reader, by name; empty if utility is relevance."""
-        tastes, tables = self.tastes(now), self.tables(network, attributes, impressions, marks)
+        tastes, tables = self.tastes(now), self.tables(posts, network, attributes, impressions, marks)
         if not tastes.sensitivity:
             return {}
         root, author = int(posts.root[post]), int(posts.author[post])
@@ -140,8 +160,13 @@ class Odds:
         if impressions.is_used:
             [n_read] = impressions.read_counts(np.array([reader]), np.array([root])).tolist()
             parts["shown before"] = tastes.per_source * n_read
-        if len(marks.boost):
+        if marks.scale:
             parts["its labels"] = float(added_odds(np.int64(reader), np.int64(root), marks))
+        if self._appeal_by >= 0:
+            name = self.params.appeal_by.attribute
+            parts[f"by its {name}"] = float(attribute_odds(np.int64(root), tastes, tables, posts.table))
+        if self.params.counts:
+            parts["its likes"] = float(shown_likes_odds(np.int64(reader), np.int64(root), tables))
         draw = np.uint64(post_mood_key(post, root, tastes, tables, posts.table))  # the kernel returns an int
         draw = np.uint64(mix(draw, np.uint64(reader)))
         parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])
@@ -149,10 +174,10 @@ class Odds:
 
 
 @lru_cache(maxsize=16)
-def _log_odds_lost(theta: float, round_hours: float) -> Floats:
-    """Return the log-odds that posts have lost after 0, 1, 2, ... rounds."""
-    losses = theta * np.log1p(np.arange(_MAX_AGE + 1) * round_hours)
-    return losses.astype(np.float32).astype(np.float64)
+def _logarithms(weight: float, step: float) -> Floats:
+    """Return ``weight * log(1 + k * step)`` for k = 0, 1, 2, ..."""
+    values = weight * np.log1p(np.arange(_MAX_STEPS + 1) * step)
+    return values.astype(np.float32).astype(np.float64)
 
 
 @cache

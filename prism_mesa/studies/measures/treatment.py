@@ -116,10 +116,12 @@ def _count_visits(run: FinishedRun, rounds: Rounds) -> tuple[Floats, npt.NDArray
 
 def _post_difference(column: str, name: str, run: FinishedRun) -> float:
     """Return the mean of a column of cascades for treated minus control roots; NaN without either."""
-    if _rounds(run, name, "coverage") is None:
+    rounds = _rounds(run, name, "coverage")
+    if rounds is None:
         return nan
-    trees = run.table("cascades")
-    groups = run.table("posts")[name].to_numpy()[trees["root"].to_numpy()]
+    posts, trees = run.table("posts"), run.table("cascades")
+    trees = trees[posts[f"{name}_round"].to_numpy()[trees["root"].to_numpy()] < rounds[1]]
+    groups = posts[name].to_numpy()[trees["root"].to_numpy()]
     treated, control = (mean(trees[column].to_numpy(np.float64)[groups == group]) for group in GROUPS)
     return treated - control
 

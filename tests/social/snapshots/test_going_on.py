@@ -78,6 +78,17 @@ WORLDS = {
     "random": lambda: default(feed_mode="random", agents_activity=0.9, ticks_per_round=5),
     "attributes": lambda: default(**LIVELY, attributes=ATTRIBUTES),
     "opinions": lambda: default(**LIVELY, attributes=ATTRIBUTES, opinions_of="leaning", opinions_by="slant"),
+    "reacting": lambda: default(
+        **LIVELY,
+        attributes=ATTRIBUTES,
+        utility_counts=0.5,
+        utility_appeal_by_attribute="veracity",
+        utility_appeal_by_effect={False: 1.5},
+        agents_returns_online=50.0,
+        agents_returns_session=20.0,
+        agents_returns_first=1,
+        interventions=[{"name": "blind", "at": 1, "hide": ["likes"], "share": 0.5}],
+    ),
     "repeats": lambda: default(
         **LIVELY,
         attributes={"zone": {"of": "agent", "values": [-5, 0, 5.5]}},

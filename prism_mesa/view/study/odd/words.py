@@ -107,6 +107,12 @@ def activity(config: Config) -> str:
         text += f"; an agent reuses its draw in the next round with probability {p.persistence:g}"
     if p.session is not None:
         text += f"; sessions of {p.session:g} posts on average (lognormal, sigma {p.session_sigma:g})"
+    if p.returns.online or p.returns.session:
+        text += (
+            f"; by how much the last sessions of an agent (half-life {p.returns.half_life:g}) are worth more than its "
+        )
+        text += f"first {p.returns.first} (mean utility of posts read) times {p.returns.online:g} is added to its "
+        text += f"log-odds of coming online, and times {p.returns.session:g} to the log length of its sessions"
     return text
 
 
@@ -204,6 +210,9 @@ def utility(config: Config) -> str:
     odds = f"reason {p.reshared:+g} if it is a reshare" if p.reshared else "reason"
     odds += f" - {p.theta:g} x log(1 + hours of age) + {p.mood:g} x mood"
     odds += f" + {p.per_source:g} for each earlier time that the root was shown" if config.feed.repeats else ""
+    odds += f" + {p.counts:g} x log(1 + likes)" if p.counts else ""
+    if p.appeal_by.attribute is not None and p.appeal_by.effect:
+        odds += f" + the effect of its {p.appeal_by.attribute} ({p.appeal_by.effect})"
     terms = f"{p.weight:g} x relevance + {p.sensitivity:g} x ({odds})"
     return f"{terms}; the agent compares it with its band. The reason is {reason}"
 
@@ -236,6 +245,8 @@ def design_concepts(config: Config) -> tuple[tuple[str, Words], ...]:
     learning = "None: agents do not change how they decide."
     if config.content == "llm":
         learning = "None, except for notes that agents can keep and use again when an LLM writes for them."
+    has_returns = config.agents.returns.online or config.agents.returns.session
+    returns = " They come online more or less by what their last sessions were worth." if has_returns else ""
     follows = " They change whom they follow by what they read." if config.network.dynamics == "live" else ""
     groups = "None are imposed; groups are communities of the network."
     if config.network.kind == "stochastic_block":
@@ -247,7 +258,7 @@ def design_concepts(config: Config) -> tuple[tuple[str, Words], ...]:
         "Emergence": "Cascades, inequality of attention, and the topics that reach each agent emerge from feeds, the "
         "network and individual decisions; none of them is imposed.",
         "Adaptation": "Agents decide about each post that they see; their interests, thresholds and propensities stay "
-        "the same during a run.",
+        f"the same during a run.{returns}",
         "Objectives": "Agents maximise nothing: they compare a post's utility with their own band.",
         "Learning": learning,
         "Prediction": "None by agents; a feed may rank by predicted engagement."

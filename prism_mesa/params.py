@@ -131,8 +131,8 @@ def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
             siblings = list(_group_at(kind, groups).model_fields)
             keys = [key for key, _ in list_leaves(kind)]
             dotted = {key.replace(".", "_"): key for key in keys}.get(path.replace(".", "_"))  # agents_n: agents.n
-            hint = f" Did you mean {dotted!r}?" if dotted else did_you_mean(last, siblings)
-            hint = hint or _other_group(path, keys, 1.0) or did_you_mean(path, keys) or _other_group(path, keys)
+            hint = f" Did you mean {dotted!r}?" if dotted else _other_group(path, keys, 1.0)
+            hint = hint or did_you_mean(last, siblings) or did_you_mean(path, keys) or _other_group(path, keys)
             return f"no such key (allowed here: {', '.join(siblings)}).{hint}"
         case "model_type":
             names = ", ".join(_group_at(kind, path.split(".")).model_fields)

@@ -86,7 +86,7 @@ def test_tools_of_an_interview_name_who_wrote_what_it_quotes(records, writers):
 
 def test_agents_are_told_who_wrote_what_it_quotes(model, writers):
     platform = model.platform
-    for post, line in zip(writers, post_lines(platform, list(writers)), strict=True):
+    for post, line in zip(writers, post_lines(platform, list(writers), 0), strict=True):
         assert f"round {platform.posts.written[post]} (reply" in line
         assert f"no words; it quotes <<< {writers[post]} >>>: <<<" in line
         assert f"which quotes <<< {writers[post]} >>>." in _situation(platform, Draft(1, 0, post, "reply", ""))
@@ -100,7 +100,7 @@ def test_agents_are_told_who_wrote_what_a_reshare_passes_on(model):
     posts, names = model.posts, model.population.names
     reshares = [post for post in range(len(posts)) if posts.kind[post] == 2]
     assert reshares
-    for post, line in zip(reshares, post_lines(model.platform, reshares), strict=True):
+    for post, line in zip(reshares, post_lines(model.platform, reshares, 0), strict=True):
         assert f"no words; it quotes <<< {names[posts.author[posts.origin(post)]]} >>>: <<<" in line
 
 

@@ -145,7 +145,7 @@ def close_ties(network, agent):
 def test_follows_are_those_of_the_plain_rules(params, rates, says, leaves):
     own = {key: value for key, value in (params | rates).items() if not key.startswith("records")}
     own["utility_per_source"] = own["utility_counts"] = 0.0  # plain rules ask for utility after the round
-    own["interventions"] = [act for act in own.get("interventions", ()) if "hide" not in act]
+    own["interventions"] = [act for act in own.get("interventions", ()) if not {"hide", "suspend"} & {*act}]
     model, expected = live(says, leaves, **own)
     rows = [tuple(row.values()) for row in model.recorder.tables["follows"]]
     assert rows == expected

@@ -134,7 +134,7 @@ def _sum_effects(bits: Any, action: Any, marks: Marks) -> float:
 def _largest_effect(bits: Any, marks: Marks) -> float:
     """Return the largest sum of effects on an action, at least 0."""
     largest = 0.0
-    for action in range(marks.effect.shape[1]):
+    for action in range(marks.effect.shape[1] if marks.scale > 0.0 else 0):
         largest = max(largest, _sum_effects(bits, action, marks))
     return largest
 
@@ -152,16 +152,16 @@ def giving_up(row: Any, root: Any, action: Any, marks: Marks, post_key: Keys) ->
     The draw depends on the first intervention, the agent and the root, so the agent always gives up the same actions.
     """
     bits, cause, least, key = marks.posts[root] & marks.agents[row], np.int64(-1), 0.0, np.uint64(0)
+    log_kept = _sum_effects(bits, action, marks) - _largest_effect(bits, marks)
+    if log_kept == 0.0:
+        return cause
     for mark in range(len(marks.key)):
         if bits >> np.uint32(mark) & np.uint32(1):
             effect = marks.effect[mark, action] - _largest_effect(np.uint32(1) << np.uint32(mark), marks)
             key = marks.key[mark] if cause < 0 else key
             if cause < 0 or effect < least:
                 cause, least = np.int64(mark), effect
-    if cause < 0:
-        return cause
     draw = uniform(mix(mix(key, post_key[root]), np.uint64(row)))
-    log_kept = _sum_effects(bits, action, marks) - _largest_effect(bits, marks)
     kept = np.float32(np.exp(log_kept))  # the last digits of exp differ between machines
     return cause if draw >= kept else np.int64(-1)
 

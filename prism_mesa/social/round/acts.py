@@ -29,7 +29,7 @@ from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.feeds import read_expression, readable_fields
 from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, Rows
 from prism_mesa.social.state.post_acts import NOT_MET, NOT_SUSPENDED
-from prism_mesa.social.state.posts import NO_PARENT, REPLY
+from prism_mesa.social.state.posts import NO_PARENT, POST_COUNTERS, REPLY
 from prism_mesa.social.tables import DONE
 from prism_mesa.statechart import column_values
 from prism_mesa.statechart.checks import suggest_field
@@ -164,34 +164,48 @@ def truth(text: str, agents: Any, posts: Any, n: int, where: str) -> Mask:
     return np.asarray(values != 0)
 
 
-def meet_posts(platform: Platform, first: int = 0) -> Rows:
-    """Let acts meet roots from post `first` on, add likes, and return the roots in reach.
+def meet_posts(platform: Platform, first: int = 0) -> None:
+    """Let acts meet roots from post `first` on, and add likes.
 
-    In its first round, an act meets all roots; later those in reach of feeds.
+    In its first round, an act meets all roots. Later it looks at new roots, and if its expression may become true also
+    at others in reach of feeds.
     """
-    acts = [(i, act) for i, act in active_acts(platform, "label", "friction", "remove", "like")]
-    roots = _roots_in_reach(platform) if acts else np.zeros(0, np.int64)
-    for index, act in acts:
+    in_reach: Rows | None = None
+    for index, act in active_acts(platform, "label", "friction", "remove", "like"):
         if act.post_act is not None and not act.meets_all:
-            met = np.flatnonzero(_is_root(platform)) if act.at == platform.round else roots
-            begun = _meet_posts(platform, index, act, act.post_act, met[met >= first])
+            if act.at == platform.round or _is_fixed(act.post_act):
+                roots = _roots_from(
+                    platform, 0 if act.at == platform.round else platform.posts.first_visible(platform.round, 1)
+                )
+            else:
+                roots = in_reach = _roots_in_reach(platform) if in_reach is None else in_reach
+            begun = _meet_posts(platform, index, act, act.post_act, roots[roots >= first])
             begun = begun[begun >= first]
             if act.friction is None:
                 note_acts(platform, act.kind, index, act, posts=begun)
             if act.like is not None:
                 platform.posts.likes[begun] += act.like.n
-    return roots
 
 
 def carry_out_acts(platform: Platform) -> None:
     """Let acts meet the posts of this round, mark labelled posts, and let agents go of removed posts."""
     first = 0 if platform.writer is None else platform.first_of_round
-    platform.marks = _mark_posts(platform, meet_posts(platform, first))
+    meet_posts(platform, first)
+    platform.marks = _mark_posts(platform)
     _release_removed(platform)
 
 
-def _is_root(platform: Platform) -> Mask:
-    return np.asarray(platform.posts.root == np.arange(len(platform.posts)))
+def _is_fixed(params: PostActParams) -> bool:
+    """Return whether an act meets a root at its birth or never."""
+    changing = {f"post.{name}" for name in (*POST_COUNTERS, "age", "age_hours", "author_followers")}
+    fields = read_expression(params.posts).fields if params.posts is not None else frozenset[str]()
+    return not any(name in changing or name.startswith("post.author_") for name in fields)
+
+
+def _roots_from(platform: Platform, first: int) -> Rows:
+    """Return the roots from post `first` on."""
+    root = platform.posts.root[first:]
+    return first + np.flatnonzero(root == np.arange(first, len(platform.posts), dtype=np.int32))
 
 
 def _roots_in_reach(platform: Platform) -> Rows:
@@ -237,13 +251,14 @@ def _covered(platform: Platform, index: int, act: InterventionParams, roots: Row
     return np.asarray(platform.streams.uniform(f"cover {act.name}", keys) < coverage)
 
 
-def applies_to_roots(platform: Platform, index: int, act: InterventionParams, roots: Rows) -> Mask:
+def applies_to_roots(platform: Platform, index: int, act: InterventionParams, roots: Rows | slice) -> Mask:
     """Return to which roots an act applies in this round: it has met them, covers them, and its delay is over."""
-    if act.meets_all:
-        return np.ones(len(roots), np.bool_)
     due = platform.post_acts.due_rounds(act_key(index, act), len(platform.posts))[roots]
+    if act.meets_all:
+        return np.ones(len(due), np.bool_)
     applies = np.asarray((due != NOT_MET) & (due <= platform.round))
-    applies[applies] = _covered(platform, index, act, roots[applies])
+    if act.post_act is not None and act.post_act.coverage is not None:
+        applies[applies] = _covered(platform, index, act, np.arange(len(platform.posts))[roots][applies])
     return applies
 
 
@@ -359,8 +374,8 @@ def _marking_acts(platform: Platform) -> list[tuple[int, InterventionParams]]:
     ]
 
 
-def _mark_posts(platform: Platform, roots: Rows) -> Marks:
-    """Return the labels and frictions of this round, the roots in reach and agents, and who does not see likes."""
+def _mark_posts(platform: Platform) -> Marks:
+    """Return the labels and frictions of this round, their roots and agents, and who does not see likes."""
     acts, everybody = _marking_acts(platform), np.arange(len(platform.population))
     sees_no_likes, utility = NO_MARKS.sees_no_likes, platform.params.utility
     hides = [(i, act) for i, act in active_acts(platform, "hide") if "likes" in act.hide]
@@ -369,10 +384,12 @@ def _mark_posts(platform: Platform, roots: Rows) -> Marks:
     if not acts:
         return NO_MARKS._replace(sees_no_likes=sees_no_likes)
     posts, agents = np.zeros(len(platform.posts), np.uint32), np.zeros(len(everybody), np.uint32)
+    visible = platform.posts.root[platform.posts.first_visible(platform.round, platform.params.feed.window) :]
+    first = int(visible.min(initial=len(posts)))
     effects, keys, asks, drafts = np.zeros((len(acts), len(ACTIONS))), np.zeros(len(acts), np.uint64), 0, 0
     for i, (index, act) in enumerate(acts):
         bit = np.uint32(1 << i)
-        posts[roots[applies_to_roots(platform, index, act, roots)]] |= bit
+        posts[first:] |= bit * applies_to_roots(platform, index, act, slice(first, None))
         agents[select_targets(platform, index, act, everybody)] |= bit
         effects[i], keys[i] = act.log_factors, platform.streams.key(f"give up {draw_key(act)}")
         asks |= (act.label is not None and act.label.effect is None) << i

@@ -185,10 +185,10 @@ def _add_spread_posts(platform: Platform, tick: Int32, agent: Int32, post: Int32
     text_id, words = posts.compose_texts(post, kind, *platform.events.engagement_words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
     ids = posts.add(agent, text_id, now + 1, kind, post, root, key, words, posts.wording[posts.root[post]], written=now)
-    pairs = zip(ids.tolist(), agent.tolist(), post.tolist(), kind.tolist(), strict=True)
-    for new, row, parent, code in pairs if platform.events.softened else ():
-        if code == REPLY and (row, parent) in platform.events.softened:
-            posts.attributes[new] = platform.events.softened[row, parent][1]
+    if softened := platform.events.softened:
+        for new, row, parent, code in zip(*(c.tolist() for c in (ids, agent, post, kind)), strict=True):
+            if code == REPLY and (row, parent) in softened:
+                posts.attributes[new] = softened[row, parent][1]
 
 
 def _publish_written(platform: Platform) -> None:

@@ -242,7 +242,7 @@ def _friction_text(friction: FrictionParams) -> str:
     drafts = "" if friction.draft is None else f" if {friction.draft}"
     milder = f", {friction.milder:.4g} write a milder one" if friction.milder else ""
     outcome = f"{friction.abandon:.4g} of the agents give up{milder}"
-    return f"asks before {friction.on} on {friction.posts_text}{drafts}; {outcome}"
+    return f"asks before a {friction.on} on {friction.posts_text}{drafts}; {outcome}"
 
 
 class InterventionParams(Params):

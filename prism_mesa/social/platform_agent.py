@@ -331,10 +331,10 @@ class PlatformAgent:
         return outcome.target
 
     def _gives_up(self, target: AgentState, context: Any) -> bool:
-        post = context.post_id if isinstance(context, Post) else NO_POST
         action = ACTION_INDICES.get(target)
-        is_new = action is not None and target is not self.state and post != NO_POST
-        return is_new and action is not None and give_up(self._platform, self.row, post, action)
+        if action is None or target is self.state or not isinstance(context, Post):
+            return False
+        return give_up(self._platform, self.row, context.post_id, action)
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
         if len(options) == 1:

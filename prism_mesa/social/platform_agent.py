@@ -332,7 +332,7 @@ class PlatformAgent:
 
     def _gives_up(self, target: AgentState, context: Any) -> bool:
         action = ACTION_INDICES.get(target)
-        if action is None or target is self.state or not isinstance(context, Post):
+        if action is None or target is self.state or not isinstance(context, Post) or context.post_id < 0:
             return False
         return give_up(self._platform, self.row, context.post_id, action)
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator
 from math import isfinite
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -113,27 +113,9 @@ def _act_notes(model: SocialModel) -> Iterator[str]:
     for index, act in enumerate(model.platform.configured.interventions):
         key, kind = act_key(index, act), act.kind
         counts = {done: model.totals[f"acts {done} {key}"] for done in DONE}
-        done_text = ", ".join(f"{_DONE_TEXTS[done]} {n:,}" for done, n in counts.items() if n)
+        done_text = ", ".join(f"{DONE[done]}: {n:,}" for done, n in counts.items() if n)
         if done_text or kind not in ("set", "hide", "filter", "downrank"):
             yield f"interventions: {key}: {done_text or f'{kind}: nothing happened'}"
-
-
-_DONE_TEXTS: Final = dict(
-    zip(
-        DONE,
-        (
-            "posts labelled:",
-            "posts removed:",
-            "posts with added likes:",
-            "accounts suspended:",
-            "posts published:",
-            "actions given up:",
-            "replies made milder:",
-            "reshares refused:",
-        ),
-        strict=True,
-    )
-)
 
 
 def _no_views_note(model: SocialModel, rounds: int) -> list[str]:

@@ -233,8 +233,17 @@ INFLUENCES: Final = TableSchema(
     ),
 )
 
-DONE: Final = ("label", "remove", "like", "suspend", "post", "abandon", "soften", "refuse")
-"""What an act of the platform does; see table `acts`."""
+DONE: Final = {
+    "label": "posts labelled",
+    "remove": "posts removed",
+    "like": "posts with added likes",
+    "suspend": "accounts suspended",
+    "post": "posts published",
+    "abandon": "actions given up",
+    "soften": "replies made milder",
+    "refuse": "reshares refused",
+}
+"""What acts of the platform do (table `acts`), with the words of notes."""
 ACTS: Final = TableSchema(
     "acts",
     "something that an intervention did to a post or an agent",
@@ -245,7 +254,7 @@ ACTS: Final = TableSchema(
             "category",
             "label, remove or like a post; suspend an agent; post as an agent; abandon: the agent gave up an action; "
             "soften: it wrote a milder reply; refuse: a cap refused its reshare",
-            one_of=DONE,
+            one_of=tuple(DONE),
         ),
         Column("name", "category", "name of the intervention, or else its number, from 0"),
         _POST_OR_NONE,

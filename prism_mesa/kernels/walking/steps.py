@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.commit.posts import REPLY
 from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.matching import compute_match, match_to_relevance
@@ -36,8 +37,6 @@ type Int32 = npt.NDArray[np.int32]
 type UInt32 = npt.NDArray[np.uint32]
 type Floats = npt.NDArray[np.float64]
 
-REPLY_ACTION: Final = 1
-"""The index of replies in `domain.ACTIONS`."""
 PASSIVE: Final = -2
 COMPOSES: Final = -1
 """In place of an action, for options that are not the state of an action."""
@@ -225,7 +224,7 @@ def ask_instead(row: Any, trigger: Any, state: Any, outcome: Any, post: Any, wor
 def has_draft(row: Any, trigger: Any, target: Any, post: Any, world: World) -> Any:
     """Return whether an agent is about to reply, and a friction depends on its draft."""
     marks = world.taste_tables.marks
-    if marks.drafts == 0 or world.chart.engages[target] != REPLY_ACTION:
+    if marks.drafts == 0 or world.chart.engages[target] != REPLY:
         return False
     acted_on = find_trigger_post(row, trigger, post, world)
     return acted_on >= 0 and marks.posts[world.posts.root[acted_on]] & marks.agents[row] & marks.drafts != 0

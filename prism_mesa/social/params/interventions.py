@@ -125,7 +125,7 @@ class LabelParams(PostActParams):
         description="log of the factor on the chance of each action per impression; null: the LLM reads the label and "
         "decides",
     )
-    text: str = Field("", max_length=500, description="the text of the label, which an LLM that decides reads")
+    text: str = Field("", max_length=300, description="the text of the label, which an LLM that decides reads")
 
 
 class FrictionParams(PostActParams):
@@ -144,14 +144,11 @@ class FrictionParams(PostActParams):
     @classmethod
     def _read_on(cls, values: Any) -> Any:
         """Rename the key True: YAML reads the key `on` as true."""
-        return (
-            {"on" if key is True else key: value for key, value in values.items()}
-            if isinstance(values, Mapping)
-            else values
-        )
+        pairs = values.items() if isinstance(values, Mapping) else ()
+        return {"on" if key is True else key: value for key, value in pairs} or values
 
     @model_validator(mode="after")
-    def _check_draft(self) -> Self:
+    def _check_consistency(self) -> Self:
         if self.draft is not None and self.on != "reply":
             raise ValueError("draft: only replies have attributes of their own (on: reply)")
         if self.milder and self.draft is None:

@@ -17,7 +17,6 @@ from prism_mesa.domain import ACTIONS, Post
 from prism_mesa.errors import ConfigError
 from prism_mesa.kernels.commit.orders import new_post_keys
 from prism_mesa.kernels.utility import NO_MARKS, Marks
-from prism_mesa.kernels.walking.steps import REPLY_ACTION
 from prism_mesa.social.behavior import SCROLLING
 from prism_mesa.social.params import InterventionParams, SocialParams
 from prism_mesa.social.params.interventions import DelayParams, FilterParams, PostActParams, draft_expression
@@ -26,6 +25,7 @@ from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
 from prism_mesa.social.round.feeds import NO_FEED_ACTS, FeedActs, Int32
 from prism_mesa.social.state.assignments import CONTROL, NOT_ELIGIBLE, TREATED
 from prism_mesa.social.state.attributes import Attributes
+from prism_mesa.social.state.events import REPLY as REPLY_ACTION
 from prism_mesa.social.state.feeds import read_expression, readable_fields
 from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, Rows
 from prism_mesa.social.state.post_acts import NOT_MET, NOT_SUSPENDED
@@ -39,7 +39,6 @@ type Mask = npt.NDArray[np.bool_]
 MAX_MARKS: Final = 32
 """Maximum number of labels and frictions in a round."""
 _READER_FIELDS: Final = ("post.relevance", "post.utility", "post.in_network")
-_FEED_ACTS: Final = ("remove", "suspend", "filter", "downrank")
 
 
 def check_acts(params: SocialParams, declared: Attributes) -> None:
@@ -116,30 +115,24 @@ def select_targets(platform: Platform, index: int, act: InterventionParams, rows
 
 def update_suspensions(platform: Platform) -> tuple[Mask, Mask]:
     """Suspend accounts, and end suspensions, as this round opens; return which agents leave and which come back."""
-    people = platform.population
-    was_suspended = people.membership == SUSPENDED
+    people, usual = platform.population, _usual_membership(platform)
+    was_suspended, is_suspended = people.membership == SUSPENDED, np.zeros(len(people), np.bool_)
     for index, act in enumerate(platform.configured.interventions):
         if act.suspend is None:
             continue
         before = platform.post_acts.suspended(act_key(index, act), len(people))
         if act.applies_in(platform.round):
-            is_account = np.isin(people.membership, (MEMBER, AWAY, SUSPENDED))  # newcomers a round after they join
+            is_account = np.isin(usual, (MEMBER, AWAY))  # newcomers are suspended a round after they join
             rows = np.flatnonzero(is_account & (before == NOT_SUSPENDED))
             columns = AgentColumns(platform, rows)
             rows = rows[truth(act.suspend.accounts, columns, columns, len(rows), f"interventions: {index}: accounts")]
-            before[rows] = _usual_membership(platform)[rows]
+            before[rows] = usual[rows]
             note_acts(platform, "suspend", index, act, agents=rows)
         elif act.until == platform.round:
-            people.membership[:] = _usual_membership(platform)
             before[:] = NOT_SUSPENDED
-    usual, is_gone = _usual_membership(platform), people.membership == GONE
-    is_suspended = np.zeros(len(people), np.bool_)
-    for before in platform.post_acts.membership.values():
         is_suspended |= before != NOT_SUSPENDED
-    is_returning = (people.membership != SUSPENDED) & ~is_suspended & (usual == MEMBER) & was_suspended
-    is_leaving = is_suspended & people.present
-    people.membership[is_suspended & ~is_gone] = SUSPENDED
-    return is_leaving, is_returning
+    people.membership[:] = np.where(is_suspended & (usual != GONE), SUSPENDED, usual)
+    return is_suspended & people.present, was_suspended & ~is_suspended & (usual == MEMBER)
 
 
 def _usual_membership(platform: Platform) -> npt.NDArray[np.uint8]:
@@ -173,10 +166,10 @@ def meet_posts(platform: Platform, first: int = 0) -> None:
     in_reach: Rows | None = None
     for index, act in active_acts(platform, "label", "friction", "remove", "like"):
         if act.post_act is not None and not act.meets_all:
-            if act.at == platform.round or _is_fixed(act.post_act):
-                roots = _roots_from(
-                    platform, 0 if act.at == platform.round else platform.posts.first_visible(platform.round, 1)
-                )
+            if act.at == platform.round:
+                roots = _roots_from(platform, 0)
+            elif _is_fixed(act.post_act):
+                roots = _roots_from(platform, platform.posts.first_visible(platform.round, 1))
             else:
                 roots = in_reach = _roots_in_reach(platform) if in_reach is None else in_reach
             begun = _meet_posts(platform, index, act, act.post_act, roots[roots >= first])
@@ -331,8 +324,7 @@ def hidden_from(platform: Platform, row: int, posts: Rows) -> Mask:
 
 def feed_acts(platform: Platform, acts: Sequence[int]) -> FeedActs:
     """Return what interventions change in the feeds of agents to which they apply."""
-    kinds = {platform.configured.interventions[index].kind for index in acts}
-    if not kinds & {*_FEED_ACTS}:
+    if all(platform.configured.interventions[index].set for index in acts):
         return NO_FEED_ACTS
     first = platform.posts.first_visible(platform.round, platform.params.feed.window)
     visible = np.arange(first, len(platform.posts))
@@ -440,7 +432,7 @@ def show_acts(platform: Platform, readers: Rows, posts: Sequence[Post | None]) -
             is_changed = select_targets(platform, index, act, readers[rows])
         for i in rows[is_changed].tolist():
             if (post := shown[i]) is not None and act.label is not None:
-                shown[i] = replace(post, about="; ".join(filter(None, (post.about, f"label: {act.label.text}"))))
+                shown[i] = replace(post, about="; ".join(filter(None, (f"label: {act.label.text}", post.about))))
             elif post is not None:
                 shown[i] = replace(post, velocity=0, **dict.fromkeys(act.hide, 0))
     return shown
@@ -518,10 +510,9 @@ def note_given_up(platform: Platform) -> None:
 
 def _release_removed(platform: Platform) -> None:
     """Let agents that hold a removed post go of it and scroll on."""
-    acts = [index for index, _ in active_acts(platform, "remove", "suspend")]
     people = platform.population
-    rows = np.flatnonzero(people.current_post != NO_POST) if acts else np.zeros(0, np.int64)
-    for index, act in active_acts(platform, "remove", "suspend") if len(rows) else ():
+    for index, act in active_acts(platform, "remove", "suspend"):
+        rows = np.flatnonzero(people.current_post != NO_POST)
         is_out = hidden_posts(platform, [index], people.current_post[rows])
         out = rows[is_out & select_targets(platform, index, act, rows)]
         people.current_post[out], people.pending_action[out] = NO_POST, NO_ACTION
@@ -551,7 +542,7 @@ def note_acts(
         "acts",
         {
             "round": np.full(len(rows), platform.round, np.int32),
-            "act": pd.Categorical.from_codes(np.full(len(rows), DONE.index(what)), list(DONE)),
+            "act": pd.Categorical.from_codes(np.full(len(rows), [*DONE].index(what)), [*DONE]),
             "name": pd.Categorical.from_codes(np.full(len(rows), index), names),
             "post": nobody if posts is None else posts.astype(np.int32),
             "agent": nobody if agents is None else agents.astype(np.int32),

@@ -129,5 +129,5 @@ def _choose_chart(
     tables = WalkTables(chart_copy, attributes)
     if not tables.is_complete and any(act.label and act.label.effect is None for act in params.interventions):
         added_note += ("label.effect: null: no effect where guards in Python decide (docs/charts.md)",)
-    notes = check_chart(chart_copy, WalkTables(chart_copy, attributes), attributes.fields, glances)
+    notes = check_chart(chart_copy, tables, attributes.fields, glances)
     return chart_copy, (*added_note, *notes)

@@ -14,7 +14,7 @@ from prism_mesa.kernels.utility import NO_MARKS
 from prism_mesa.social.content.activity import store_notes
 from prism_mesa.social.content.writer import write_own_posts
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.acts import active_acts, note_acts, note_given_up, truth
+from prism_mesa.social.round.acts import active_acts, draw_key, note_acts, note_given_up, truth
 from prism_mesa.social.round.collect import record_engagements, record_impressions, record_views
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.engagements import commit_engagements
@@ -76,7 +76,7 @@ def _publish_for_platform(platform: Platform) -> int:
         columns = AgentColumns(platform, rows)
         rows = rows[truth(params.by, columns, columns, len(rows), f"interventions: {index}: post.by")]
         [text] = posts.add_texts([params.text])
-        key = platform.streams.bits(f"post of {act.name or index}", rows, round_=platform.round)
+        key = platform.streams.bits(f"post of {draw_key(act)}", rows, round_=platform.round)
         ids = posts.add(rows, np.full(len(rows), text), platform.round, POST, NO_PARENT, None, key)
         for name, value in params.attributes.items():
             place, attribute = schema.post_attribute(name)

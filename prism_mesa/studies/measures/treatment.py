@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ConfigError, printable
 from prism_mesa.runs.config import Config
 from prism_mesa.social.params.interventions import InterventionParams
@@ -147,8 +148,8 @@ COUNTS: Final[dict[str, tuple[Count, tuple[str, ...]]]] = {
     "impressions": (partial(_count_rows, "impressions", ""), ("impressions", "churn")),
     "engagements": (partial(_count_rows, "engagements", ""), ("engagements", "churn")),
     **{
-        f"{counter}": (partial(_count_rows, "engagements", action), ("engagements", "churn"))
-        for counter, action in zip(COUNTERS, ("like", "reply", "reshare"), strict=True)
+        counter: (partial(_count_rows, "engagements", action), ("engagements", "churn"))
+        for counter, action in zip(COUNTERS, ACTIONS, strict=True)
     },
     "posts": (_count_posts, ("churn",)),
     "visits": (_count_visits, ("impressions", "churn")),

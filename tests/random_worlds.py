@@ -157,7 +157,28 @@ _interventions = st.builds(
 )
 
 
-def _together(people, utility, reactions, network, alike, acts):
+_engages = st.fixed_dictionaries(
+    {},
+    optional={
+        "like": st.sampled_from(["post.likes > 0", "post.utility > 0.4"]),
+        "reply": st.sampled_from(
+            ["post.kind == 'post'", "post.author_account == 'pages'", "post.likes / post.replies > 1"]
+        ),
+        "reshare": st.sampled_from(["post.author_account != 'bots'", "agent.openness > 3", "post.impressions > 4"]),
+    },
+)
+_accounts = st.builds(
+    lambda engages, n, rate: [
+        {"name": "bots", "n": n, "activity": 1.0, "follows": 6, "engages": engages},
+        {"name": "pages", "n": 2, "post_rate": rate, "followers": 5, "follows": 0},
+    ],
+    _engages,
+    st.integers(1, 5),
+    st.sampled_from([0.5, 1.0]),
+)
+
+
+def _together(people, utility, reactions, network, alike, acts, accounts):
     """Return all of a world, without homophily where nothing goes by it."""
     counts = {"engaging": utility, "following": network}
     idle = {f"agents_homophily_{name}" for name, where in counts.items() if not where}
@@ -170,7 +191,9 @@ def _together(people, utility, reactions, network, alike, acts):
     if acts and not reactions:  # nobody minds hidden likes
         acts = {"interventions": [act for act in acts["interventions"] if "hide" not in act]}
     attributes = kept.get("attributes", {}) | reactions.get("attributes", {})
-    return people | utility | network | kept | acts | reactions | ({"attributes": attributes} if attributes else {})
+    kinds = {"accounts": accounts} if accounts else {}
+    attributes = {"attributes": attributes} if attributes else {}
+    return people | utility | network | kept | acts | reactions | kinds | attributes
 
 
 populations = st.builds(
@@ -181,8 +204,10 @@ populations = st.builds(
     st.just({}) | st.just(LIVE),
     st.just({}) | _homophily,
     st.just({}) | _interventions,
+    st.just([]) | _accounts,
 )
-"""Parameters of worlds: half with utility that is more than relevance, half with a live network, half with acts."""
+"""Parameters of worlds: half with utility that is more than relevance, half with a live network, half with acts, half
+with accounts of two kinds."""
 
 
 # who decides what is left open

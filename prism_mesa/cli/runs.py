@@ -1,7 +1,7 @@
 """Commands that run, continue or repeat a model, or show its chart."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -173,8 +173,7 @@ def chart(arguments: ConfigArguments = None, out: OutOption = Path("results"), a
     For a study file, it shows the chart of each arm. The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
     """
     faults, charts = [], []
-    for n, (label, config) in enumerate(_configs_with_charts(arguments).items(), 1):
-        statechart, findings = _check_chart(config)
+    for n, (label, statechart, findings) in enumerate(_checked_charts(arguments), 1):
         title = f"{label}: chart {statechart.name}" if label else f"chart {statechart.name}"
         picture, text = _draw_chart(statechart, out, label if len(label) <= _MAX_LABEL else f"{label[:_MAX_LABEL]}-{n}")
         faults += [f"{title}: {finding.where}: {finding.message}" for finding in findings if finding.level == "error"]
@@ -189,7 +188,7 @@ def chart(arguments: ConfigArguments = None, out: OutOption = Path("results"), a
             show_line("As Mermaid text, which GitHub, GitLab and mermaid.live draw:")
             show(text.read_text(encoding="utf-8"))
     if as_json:
-        show_json({"charts": charts} if "arms" in charts[0] else charts[0])
+        show_json({"charts": charts} if "arms" in charts[0] or len(charts) > 1 else charts[0])
     if faults:
         raise BadInputError(faults[0])
 
@@ -206,21 +205,31 @@ def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
         raise BadInputError(f"{file}: holds a study: edit its arms instead of giving keys ({overrides[0]})")
     labels: dict[str, tuple[list[str], Config]] = {}
     for label, config in configs_by_condition(Path(file)).items():
-        chart_key = f"{config.statechart}{config.reasoner.asks_action}{config.attributes}{config.feed.glances}"
+        chart_key = (
+            f"{config.statechart}{config.reasoner.asks_action}{config.attributes}{config.accounts}{config.feed.glances}"
+        )
         labels.setdefault(chart_key, ([], config))[0].append(label)
     return {"; ".join(names): config for names, config in labels.values()}
 
 
-def _check_chart(config: "Config") -> "tuple[Statechart, list[Finding]]":
+def _checked_charts(arguments: list[str] | None) -> Iterator["tuple[str, Statechart, list[Finding]]"]:
+    """Yield a label, each chart of a configuration or of a study's arms, and the findings of its check."""
     from prism_mesa.social.behavior import configure_chart
     from prism_mesa.social.chart_checks import GUARD_FIELDS, find_chart_problems
     from prism_mesa.social.round.walk_tables import WalkTables
     from prism_mesa.social.state.attributes import Attributes
+    from prism_mesa.social.world.accounts import own_chart
 
-    attributes = Attributes(config.attributes)
-    statechart = configure_chart(config.statechart, asks_action=config.reasoner.asks_action)
-    tables = WalkTables(statechart, attributes)
-    return statechart, find_chart_problems(statechart, tables, GUARD_FIELDS | attributes.fields)
+    for label, config in _configs_with_charts(arguments).items():
+        attributes = Attributes(config.attributes)
+        own_charts = [own_chart(config, kind) for kind in range(len(config.accounts))]
+        charts = [
+            configure_chart(config.statechart, asks_action=config.reasoner.asks_action),
+            *filter(None, own_charts),
+        ]
+        for statechart in charts:
+            tables = WalkTables(statechart, attributes)
+            yield label, statechart, find_chart_problems(statechart, tables, GUARD_FIELDS | attributes.fields)
 
 
 def _draw_chart(chart: "Statechart", out: Path, label: str) -> tuple[Path, Path]:

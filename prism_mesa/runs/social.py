@@ -83,12 +83,12 @@ class PlatformRun:
 
     def run_in_folder(self, out: str | Path, name: str, *, has_date: bool = True) -> RunResult:
         """Run and keep the results in a folder (see `lifecycle.run_to_completion`)."""
-        with self.model.guard_warnings.deferred(self.model.chart):
+        with self.model.guard_warnings.deferred(self.model.platform.charts):
             return run_to_completion(self, out, name, self.tables, has_date=has_date)
 
     def run_in_memory(self, records: Records, name: str) -> dict[str, Any]:
         """Run and return the summary (see `lifecycle.run_in_memory`)."""
-        with self.model.guard_warnings.deferred(self.model.chart):
+        with self.model.guard_warnings.deferred(self.model.platform.charts):
             return run_in_memory(self, records, name)
 
     @property
@@ -106,7 +106,7 @@ class PlatformRun:
 
     def resume(self, folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int) -> RunResult:
         """Resume the run in its folder (see `lifecycle.resume_to_completion`)."""
-        with self.model.guard_warnings.deferred(self.model.chart):
+        with self.model.guard_warnings.deferred(self.model.platform.charts):
             return resume_to_completion(self, folder, manifest, name, round_)
 
     @property
@@ -180,7 +180,7 @@ def platform_scope(params: SocialParams, llm_keys: Mapping[str, Any], distilled:
 
 
 def _failing_guards(model: SocialModel) -> str:
-    guards = guards_that_always_fail(model.chart)
+    guards = guards_that_always_fail(model.platform.charts)
     return f"{guards}; correct or remove it ('prism chart' shows its place)" if guards else ""
 
 

@@ -4,13 +4,13 @@
 """
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any, Final
 
-from prism_mesa.domain import ACTIONS
+from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart import ANY, TIMEOUT, AgentState, Expression, F, Statechart, Transition
@@ -127,6 +127,14 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
     return Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2}, invariant=_BAND, name=name)
 
 
+def make_account_chart(engages: Mapping[ActionName, Expression], name: str) -> Statechart:
+    """Return a chart of accounts that engage with a post if an expression of `engages` is true, else pass by."""
+    kept = [t for t in social_chart.transitions if t.trigger != DECIDES]
+    deciding = [Transition(DECIDES, EVALUATING, COMPOSING, guard=guard) for guard in engages.values()]
+    transitions = [*kept, *deciding, Transition(DECIDES, EVALUATING, SCROLLING)]
+    return Statechart(AgentState, transitions, IDLE, timeouts=social_chart.timeouts, invariant=_BAND, name=name)
+
+
 def _make_passing_guards(engages: Guard) -> list[Guard]:
     """Return a guard for passing by: outside the band, where `engages` is false; none if `engages` is true there."""
     if not isinstance(engages, Expression):
@@ -195,16 +203,15 @@ def with_abandoning(chart: Statechart) -> Statechart:
     """Return a chart in which agents can give up each action: `abandons` leads to SCROLLING if the chart lacks it."""
     sources = dict.fromkeys(t.source for t in chart.transitions if t.target in ACTION_INDICES and t.source is not ANY)
     more = [Transition(ABANDONS, s, SCROLLING) for s in sources if s not in chart.cells.get(ABANDONS, {})]
-    return chart.with_settings(oracle_enabled=chart.oracle_enabled, more=more) if more else chart
+    return chart.with_settings(more=more) if more else chart
 
 
-def load_chart(object_name: str) -> Statechart:
-    """Return the chart that ``module:object`` names.
+def load_chart(object_name: str, key: str = "statechart.chart") -> Statechart:
+    """Return the chart that ``module:object`` names, as the value of `key`.
 
     Raises:
         ConfigError: If there is no such module or object, or it is not a Statechart.
     """
-    key = "statechart.chart"
     chart, module = load_object(key, object_name, "prism_mesa.social.behavior:viral_chart")
     if not isinstance(chart, Statechart):
         charts = ", ".join(sorted(k for k, v in module.items() if isinstance(v, Statechart))) or "none"

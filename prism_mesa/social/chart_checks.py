@@ -136,34 +136,36 @@ class GuardWarnings:
         self._warned: set[Transition] = set()
         self._depth = 0
 
-    def warned_places(self, chart: Statechart) -> list[int]:
-        """Return the indices of the transitions whose guards were reported."""
-        return [index for index, transition in enumerate(chart.transitions) if transition in self._warned]
+    def warned_places(self, charts: Sequence[Statechart]) -> list[int]:
+        """Return the indices of the transitions whose guards were reported, over all charts."""
+        transitions = [transition for chart in charts for transition in chart.transitions]
+        return [index for index, transition in enumerate(transitions) if transition in self._warned]
 
-    def restore_warned(self, chart: Statechart, indices: Iterable[int]) -> None:
+    def restore_warned(self, charts: Sequence[Statechart], indices: Iterable[int]) -> None:
         """Restore what `warned_places` returned."""
-        self._warned = {chart.transitions[index] for index in indices}
+        transitions = [transition for chart in charts for transition in chart.transitions]
+        self._warned = {transitions[index] for index in indices}
 
-    def warn_new(self, chart: Statechart) -> None:
+    def warn_new(self, charts: Sequence[Statechart]) -> None:
         """Warn about each guard that has raised and is not reported yet; do nothing within `deferred`."""
-        for guard in [] if self._depth else chart.failing_guards():
+        for guard in [] if self._depth else [guard for chart in charts for guard in chart.failing_guards()]:
             if guard.transition not in self._warned:
                 self._warned.add(guard.transition)
                 advice = "(model.chart.guard_errors keeps the count; statechart.strict=true lets it raise)"
                 self._warn(f"{guard} and counts as false there {advice}")
 
     @contextlib.contextmanager
-    def deferred(self, chart: Statechart) -> Iterator[None]:
+    def deferred(self, charts: Sequence[Statechart]) -> Iterator[None]:
         """Defer warnings to the end of the block, so that they give the final counts."""
         self._depth += 1
         try:
             yield
         finally:
             self._depth -= 1
-            self.warn_new(chart)
+            self.warn_new(charts)
 
 
-def guards_that_always_fail(chart: Statechart) -> str:
+def guards_that_always_fail(charts: Sequence[Statechart]) -> str:
     """Return a list, as text, of guards that raised in all of at least `MIN_EVALUATIONS` evaluations."""
-    guards = [guard for guard in chart.failing_guards() if guard.always_fails]
+    guards = [guard for chart in charts for guard in chart.failing_guards() if guard.always_fails]
     return "; ".join(str(guard) for guard in guards if guard.n_errors >= MIN_EVALUATIONS)

@@ -100,7 +100,7 @@ class SocialModel(PopulationModel):
 
     @property
     def chart(self) -> Statechart:
-        """The chart of all agents; you can set another chart until agents have moved.
+        """The chart of all agents but accounts; you can set another chart until agents have moved.
 
         The model copies the chart with its own settings (`statechart.oracle_enabled`, `statechart.strict`). Agents in
         the initial state of the old chart move to the initial state of the new chart.
@@ -161,7 +161,7 @@ class SocialModel(PopulationModel):
                 self.running, self._broken_off = False, self._broken_off or type(error).__name__
             raise
         self.running = self.running and self.rounds_done < self.params.rounds
-        self.guard_warnings.warn_new(self.chart)
+        self.guard_warnings.warn_new(self.platform.charts)
         if not self.running:
             self._warn_of_shortfall()
 
@@ -192,17 +192,18 @@ class SocialModel(PopulationModel):
     def require_agent_fields(self) -> None:
         """Raise ChartError if a guard reads a field that no agent has. Make your agents first."""
         declared = self.platform.attributes.schema.fields
-        require_agent_fields(self.chart, self.existing_agents, declared, has_scripts=self.has_scripted_classes)
+        for chart in self.platform.charts:
+            require_agent_fields(chart, self.existing_agents, declared, has_scripts=self.has_scripted_classes)
 
     def _advance_time(self, until: float) -> None:
         """Advance to a time, then warn about guards that raised and how often."""
-        with self.guard_warnings.deferred(self.chart):
+        with self.guard_warnings.deferred(self.platform.charts):
             super()._advance_time(until)
 
     def run_model(self) -> None:
         """Run all remaining rounds, then warn about guards that raised and how often."""
         self._require_unbroken()
-        with self.guard_warnings.deferred(self.chart):
+        with self.guard_warnings.deferred(self.platform.charts):
             super().run_model()
 
     def snapshot(self) -> dict[str, Plain]:
@@ -226,7 +227,10 @@ class SocialModel(PopulationModel):
             "collected": snapshots.save_collected(self.prism_datacollector),
             "theirs": snapshots.save_collected(self.user_datacollector),
             "round_row": to_plain(self.round_row),
-            "warned": {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.warned_places(self.chart)},
+            "warned": {
+                "shortfall": self._warned_of_shortfall,
+                "guards": self.guard_warnings.warned_places(self.platform.charts),
+            },
             "fields": snapshots.save_user_fields(self, self._prism_fields),
         }
 
@@ -249,7 +253,7 @@ class SocialModel(PopulationModel):
             snapshots.restore_collected(self.user_datacollector, data.get("theirs"))
             self.round_row = from_plain(data["round_row"])
             self._warned_of_shortfall = data["warned"]["shortfall"]
-            self.guard_warnings.restore_warned(self.chart, data["warned"]["guards"])
+            self.guard_warnings.restore_warned(self.platform.charts, data["warned"]["guards"])
         except BadInputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
@@ -263,7 +267,7 @@ class SocialModel(PopulationModel):
         for part in (self.reasoner, self.writer):
             if part is not None:
                 part.close()
-        self.guard_warnings.warn_new(self.chart)
+        self.guard_warnings.warn_new(self.platform.charts)
         self._warn_of_shortfall()
 
     def _warn_of_shortfall(self) -> None:

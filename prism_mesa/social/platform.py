@@ -5,7 +5,8 @@ continues like the original.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -40,6 +41,7 @@ from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import RecordedAgents
 from prism_mesa.social.state.session_worth import SessionWorth
 from prism_mesa.social.state.topics import UNIT_LENGTH
+from prism_mesa.social.world.accounts import account_kinds, read_conditions
 from prism_mesa.social.world.archetypes import make_archetypes
 from prism_mesa.social.world.build import KEPT_COLUMNS, StartingWorld, world_to_keep
 from prism_mesa.social.world.llms import assign_llms
@@ -98,7 +100,8 @@ class Platform(Restorable):
     Attributes:
         params: The parameters of this round; `configured` holds the parameters of the run.
         streams: Keyed random draws.
-        chart: The chart of all agents; `tables` are made from it.
+        charts: The chart of the agents, then the chart of each kind of account (`accounts`).
+        kind: The index in `charts` of the agents that act now; `chart` and `tables` are theirs.
         reasoner: The reasoner for open choices.
         writer, recorder: The LLM that writes texts, and the recorder; each may be None.
         agent_objects: The agents as objects; `population` holds them as columns.
@@ -135,7 +138,8 @@ class Platform(Restorable):
         counts: Counts of this round by name; `totals` holds the counts of the run.
         sources: Number of open choices by the source of the answer.
         written: Number of texts requested from the LLM, by outcome (`written`, `budget`, `failed`).
-        tick_counts: Number of agents in each state at the end of each tick of this round, shape (ticks, states).
+        kind_counts: Number of agents of each kind in each state at the end of each tick of this round, shape (kinds,
+            ticks, states); `tick_counts` are their sums.
         agent_ticks: Sums of `tick_counts` over the run, shape (states,).
         row_by_row_guards: Guards that were evaluated agent by agent.
         notes: Notes on how the input was read.
@@ -144,7 +148,7 @@ class Platform(Restorable):
     saved_fields = tuple(
         "population posts history exposure depths copies met engagements group_counts relations assignments post_acts "
         "session_worth opinions liked notebook outcomes recorded round tick first_of_round events pending leaving "
-        "counts totals sources written tick_counts agent_ticks row_by_row_guards notes".split()
+        "counts totals sources written kind_counts agent_ticks row_by_row_guards notes".split()
     )
     agent_objects: AgentObjects
 
@@ -152,24 +156,26 @@ class Platform(Restorable):
         self,
         params: SocialParams,
         streams: Streams,
-        chart: Statechart,
+        charts: Sequence[Statechart],
         reasoner: AnyReasoner,
         world: StartingWorld,
         writer: Writer = None,
         recorder: RoundRecorder | None = None,
     ) -> None:
-        n, self.round = len(world.population), -1
+        n, self.round, self.kind = len(world.population), -1, 0
         self.params, self.configured, self.streams = params, params, streams
         self.reasoner, self.writer, self.recorder = reasoner, writer, recorder
         self.walk_buffers, self.depths = WalkBufferPool(), Depths()
         self.attributes, self.population, self.topics = world.attributes, world.population, world.topics
-        self.set_chart(chart)
+        kinds = account_kinds(params) + 1
+        self._first_account, self._account_kinds = n - len(kinds), np.concatenate([[0], kinds, [0]])
+        self.set_charts(charts)
         has_joined = world.population.has_joined
         self.drawn_network = world.network
         self.network = self.first_network = world.network if has_joined.all() else world.network.subnetwork(has_joined)
         self.first_agents = world.population.checksums()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
-        self.population.state[:] = chart.initial.code
+        self.population.state[:] = self.initial_codes(np.arange(n))
         self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, room=_POSTS_PER_AGENT * n)
         self.posts.reserve(world.schedule.text_id)
         self.attributes.attach_to(self.posts, self.population)
@@ -191,7 +197,7 @@ class Platform(Restorable):
         self.tick, self.first_of_round = 0, 0
         self.events, self.pending, self.leaving = Events(), PendingAnswers(), dict[int, None]()
         self.counts, self.totals, self.sources, self.written = (Counter[str]() for _ in range(4))
-        self.tick_counts = np.zeros((params.ticks_per_round, len(STATES)), np.int64)
+        self.kind_counts = np.zeros((len(charts), params.ticks_per_round, len(STATES)), np.int64)
         self.agent_ticks = np.zeros(len(STATES), np.int64)
         self.row_by_row_guards: set[str] = set()
 
@@ -212,7 +218,7 @@ class Platform(Restorable):
             "first_network": self.drawn_network.checksum,
             "first_agents": self.first_agents,
             "network": self.network.snapshot() if self.network is not self.first_network else None,
-            "chart": self.chart.snapshot(),
+            "charts": [chart.snapshot() for chart in self.charts],
             "sizes": self._array_sizes(),
             "asked": [take_snapshot(part) for part in self._llm_users()],
         }
@@ -250,7 +256,8 @@ class Platform(Restorable):
             self.network = replace(self.first_network)
             self.network.restore(data["network"])
         self._apply_settings()
-        self.chart.restore(data["chart"])
+        for chart, state in zip(self.charts, data["charts"], strict=True):
+            chart.restore(state)
         for part, state in zip(self._llm_users(), data["asked"], strict=True):
             restore_object(part, state)
 
@@ -272,9 +279,70 @@ class Platform(Restorable):
         rounds, label = f"round {self.round + 1} of {self.params.rounds}", self.reasoner.label
         return f"{agents}, {rounds}, seed {self.params.seed}, decided by {label}"
 
-    def set_chart(self, chart: Statechart) -> None:
-        """Set the chart and make its tables."""
-        self.chart, self.tables = chart, WalkTables(chart, self.attributes.schema)
+    def set_charts(self, charts: Sequence[Statechart]) -> None:
+        """Set the chart of the agents and of each kind of account, and make their tables."""
+        triggers = tuple(dict.fromkeys(trigger for chart in charts for trigger in chart.triggers))
+        self.charts = tuple(chart if len(charts) == 1 else chart.with_settings(triggers=triggers) for chart in charts)
+        conditions = [{}, *(read_conditions(account) for account in self.configured.accounts)]
+        pairs = zip(self.charts, conditions, strict=True)
+        self.tables_by_kind = tuple(WalkTables(chart, self.attributes.schema, engages) for chart, engages in pairs)
+
+    @property
+    def chart(self) -> Statechart:
+        """The chart of the agents that act now."""
+        return self.charts[self.kind]
+
+    @property
+    def tables(self) -> WalkTables:
+        """The tables of `chart`."""
+        return self.tables_by_kind[self.kind]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the walk never needs a chart itself."""
+        return all(tables.is_complete for tables in self.tables_by_kind)
+
+    @contextmanager
+    def acting(self, kind: int) -> Iterator[None]:
+        """Let agents of one kind act within the block."""
+        self.kind, before = kind, self.kind
+        try:
+            yield
+        finally:
+            self.kind = before
+
+    def kinds(self, rows: Rows) -> Rows:
+        """Return the kind of each agent."""
+        places = np.clip(rows - self._first_account + 1, 0, len(self._account_kinds) - 1)
+        return np.asarray(self._account_kinds[places])
+
+    def by_kind(self, rows: Rows) -> Iterator[tuple[int, slice | Rows]]:
+        """Yield each kind of agents among `rows`, and their places in `rows`."""
+        if len(self.charts) == 1:
+            yield 0, slice(None)
+            return
+        kinds = self.kinds(rows)
+        yield from ((kind, np.flatnonzero(kinds == kind)) for kind in np.unique(kinds).tolist())
+
+    def initial_codes(self, rows: Rows) -> Rows:
+        """Return the initial state of each agent."""
+        return np.array([chart.initial.code for chart in self.charts])[self.kinds(rows)]
+
+    def count_kinds(self, is_counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+        """Return the number of agents of each kind that a mask marks."""
+        if len(self.charts) == 1:
+            return np.array([np.count_nonzero(is_counted)])
+        return np.bincount(self.kinds(np.flatnonzero(is_counted)), minlength=len(self.charts))
+
+    def count_states(self, rows: Rows) -> npt.NDArray[np.int64]:
+        """Return the number of agents of each kind in each state, shape (kinds, 1, states)."""
+        codes = self.kinds(rows) * len(STATES) + self.population.state[rows]
+        return np.bincount(codes, minlength=len(self.charts) * len(STATES)).reshape(-1, 1, len(STATES))
+
+    @property
+    def tick_counts(self) -> npt.NDArray[np.int64]:
+        """Number of agents in each state at the end of each tick of this round, shape (ticks, states)."""
+        return np.asarray(self.kind_counts.sum(axis=0))
 
     def begin_events(self) -> None:
         """Copy uncommitted events, so that the buffers that hold them can be reused."""
@@ -363,7 +431,8 @@ class Platform(Restorable):
         authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
         similarities = self.similarities(readers, posts)
         values = to_relevance(similarities).tolist(), self.utilities(readers, posts, similarities).tolist()
-        return self.attributes.fill_views(self.posts.views(posts, authors, *values), self.posts.attributes[posts])
+        stored = self.posts.attributes[posts], self.population.attributes[self.posts.author[posts]]
+        return self.attributes.fill_views(self.posts.views(posts, authors, *values), *stored)
 
     def utilities(self, readers: Rows, posts: Rows, similarities: Rows) -> npt.NDArray[np.float64]:
         """Return the utility of each post to its reader, given their similarities."""

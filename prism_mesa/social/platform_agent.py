@@ -1,7 +1,7 @@
 """An agent of a platform: a view of one row of the population."""
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
 from functools import partial
 from numbers import Real
@@ -44,7 +44,16 @@ from prism_mesa.social.round.questions import personalities, questions, to_arche
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, pack_move, unpack_move
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.statechart import STATE_COLORS, STATES, TIMEOUT, AgentState, StateTransition, Transition, export_agent
+from prism_mesa.statechart import (
+    STATE_COLORS,
+    STATES,
+    TIMEOUT,
+    AgentState,
+    Statechart,
+    StateTransition,
+    Transition,
+    export_agent,
+)
 
 _NOT_A_POST: Final = "is not a post of this platform (see feed, read)"
 _FIELDS_IN_PROMPTS: Final = (
@@ -288,11 +297,13 @@ class PlatformAgent:
 
     def step(self) -> None:
         """Run one tick: count it, and fire the agent's trigger. An idle or absent agent does nothing."""
-        platform, state = self._platform, self.state
-        if state is IDLE or not platform.population.present[self.row]:
-            return
+        if self.state is not IDLE and self._platform.population.present[self.row]:
+            with self._acting():
+                self._step()
+
+    def _step(self) -> None:
+        platform, state, post = self._platform, self.state, self.current_post
         self.ticks_in_state += 1
-        post = self.current_post
         if self.ticks_in_state >= platform.chart.timeout_threshold(self):
             self.fire(TIMEOUT, post)
             return
@@ -310,6 +321,10 @@ class PlatformAgent:
             The new state, or None if nothing happened.
         """
         self._require_present("fire")
+        with self._acting():
+            return self._fire(trigger, context)
+
+    def _fire(self, trigger: str, context: Any) -> AgentState | None:
         platform, source = self._platform, self.state
         if context is None:
             context = self.next_post if trigger == SEES_POST else self.current_post
@@ -329,6 +344,16 @@ class PlatformAgent:
             platform.chart.take(outcome, self, context)
         apply_effects(platform, self.row, platform.trigger_code(trigger), source, outcome.target, was_open=was_open)
         return outcome.target
+
+    @property
+    def chart(self) -> Statechart:
+        """The agent's chart: that of its account, or else that of all agents."""
+        platform = self._platform
+        return platform.charts[int(platform.kinds(self._rows)[0]) if len(platform.charts) > 1 else 0]
+
+    def _acting(self) -> AbstractContextManager[None]:
+        platform = self._platform
+        return platform.acting(int(platform.kinds(self._rows)[0])) if len(platform.charts) > 1 else nullcontext()
 
     def _gives_up(self, target: AgentState, context: Any) -> bool:
         action = ACTION_INDICES.get(target)

@@ -7,22 +7,28 @@ from math import isclose
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from prism_mesa.errors import ChartError, ConfigError, NotedWarning
 from prism_mesa.kernels.compiling import compile_ahead
 from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
-from prism_mesa.social.behavior import ABANDONS, configure_chart, with_abandoning
+from prism_mesa.social.behavior import ABANDONS, configure_chart, make_account_chart, with_abandoning
 from prism_mesa.social.chart_checks import check_chart, require_free_names
 from prism_mesa.social.content.writer import choose_writer
+from prism_mesa.social.fields import REGISTERS
 from prism_mesa.social.params import SocialParams
+from prism_mesa.social.params.accounts import AccountParams
 from prism_mesa.social.platform import Platform, RoundRecorder
 from prism_mesa.social.platform_agent import PlainAgents
 from prism_mesa.social.round.acts import check_acts, try_acts
 from prism_mesa.social.round.choices import unlearned_notes
-from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.round.walk_tables import VOLATILE, WalkTables
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.without_effect import ModelFacts, notes_without_effect
+from prism_mesa.social.world.accounts import own_chart, read_conditions
 from prism_mesa.social.world.build import KeptWorld, make_world
 from prism_mesa.statechart import Statechart
+from prism_mesa.statechart.checks import suggest_field
 from prism_mesa.streams import Streams
 
 _mesa = find_spec("mesa")  # not imported, because a platform does not need Mesa
@@ -62,18 +68,18 @@ def start_platform(
     attributes = drawn_world.attributes.schema
     require_free_names(attributes, params.interventions)
     check_acts(params, attributes)
-    chart_in_use, chart_notes = _choose_chart(params, chart, attributes)
+    charts, chart_notes = _choose_charts(params, chart, attributes)
     chosen_reasoner = reasoner or make_reasoner(params.combined_reasoner)
     if not hasattr(chosen_reasoner, "batch_reasoner"):
         raise ConfigError(
             f"SocialModel: reasoner: pass a Reasoner, not {reasoner!r:.60}; for an LLM on a server set "
             "reasoner_kind='ollama', reasoner_model='llama3.2'"
         )
-    learning_notes = unlearned_notes(chosen_reasoner.batch_reasoner, chart_in_use, attributes)
+    learning_notes = [note for c in charts for note in unlearned_notes(chosen_reasoner.batch_reasoner, c, attributes)]
     writer, writer_note = choose_writer(params, chosen_reasoner)
     if asks_llm(chosen_reasoner):
         chosen_reasoner.begin()
-    platform = Platform(params, streams, chart_in_use, chosen_reasoner, drawn_world, writer, recorder)
+    platform = Platform(params, streams, charts, chosen_reasoner, drawn_world, writer, recorder)
     platform.agent_objects = PlainAgents(platform)
     try_acts(platform)
     facts = ModelFacts(platform, drawn_world, has_own_reasoner=reasoner is not None, has_own_chart=chart is not None)
@@ -81,8 +87,9 @@ def start_platform(
     total = sum(platform.llms.shares)
     scaling_note = "" if isclose(total, 1) else f"reasoner.model: shares add up to {total:g} and are scaled to 1"
     notes = filter(None, [chosen_reasoner.note, writer_note, scaling_note])
-    intervention_notes = [f"{act.text} (interventions)" for act in params.interventions]
-    platform.notes += (*learning_notes, *notes, *effect_notes, *chart_notes, *intervention_notes)
+    world_notes = [f"{account.text} (accounts)" for account in params.accounts]
+    world_notes += [f"{act.text} (interventions)" for act in params.interventions]
+    platform.notes += (*dict.fromkeys(learning_notes), *notes, *effect_notes, *chart_notes, *world_notes)
     for texts in filter(None, (drawn_world.input_warnings, effect_notes)):
         warn("; ".join(texts))
     return platform
@@ -97,15 +104,49 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
         )
     if not isinstance(chart, Statechart):
         raise ChartError(f"SocialModel.chart: {chart!r} is not a Statechart")
-    attributes, old_chart = platform.attributes.schema, platform.chart
-    new_chart, chart_notes = _choose_chart(platform.params, chart, attributes)
+    attributes, old_charts = platform.attributes.schema, platform.charts
+    all_rows = np.arange(len(platform.population))
+    old_codes = platform.initial_codes(all_rows)
+    new_charts, chart_notes = _choose_charts(platform.params, chart, attributes)
     decider = platform.reasoner.batch_reasoner
-    learning_notes = unlearned_notes(decider, new_chart, attributes)
-    old_chart_notes = _choose_chart(platform.params, old_chart, attributes)[1]
-    old_notes = (*unlearned_notes(decider, old_chart, attributes), *old_chart_notes)
-    platform.set_chart(new_chart)
+    learning_notes = unlearned_notes(decider, new_charts[0], attributes)
+    old_chart_notes = _choose_charts(platform.params, old_charts[0], attributes)[1]
+    old_notes = (*unlearned_notes(decider, old_charts[0], attributes), *old_chart_notes)
+    platform.set_charts(new_charts)
     platform.notes = (*(note for note in platform.notes if note not in old_notes), *learning_notes, *chart_notes)
-    platform.population.state[platform.population.state == old_chart.initial.code] = new_chart.initial.code
+    states = platform.population.state
+    states[:] = np.where(states == old_codes, platform.initial_codes(all_rows), states)
+
+
+def _choose_charts(
+    params: SocialParams, chart: Statechart | None, attributes: Attributes
+) -> tuple[list[Statechart], list[str]]:
+    """Return the chart of the agents, that of each kind of account, and notes from their checks.
+
+    Raises:
+        ChartError: If the check of a chart finds an error.
+        ConfigError: If an expression of `engages` cannot be evaluated.
+    """
+    first, first_notes = _choose_chart(params, chart, attributes)
+    charts, notes = [first], [*first_notes]
+    for kind, account in enumerate(params.accounts):
+        _check_conditions(kind, account, attributes)
+        own = own_chart(params, kind)
+        if own is not None and not account.engages:
+            own, own_notes = _choose_chart(params, own, attributes)
+            notes += own_notes
+        charts.append(own or first)
+    return charts, notes
+
+
+def _check_conditions(kind: int, account: AccountParams, attributes: Attributes) -> None:
+    known = sorted({*REGISTERS, *attributes.fields} - VOLATILE)
+    for action, condition in read_conditions(account).items():
+        where = f"accounts: {kind}: engages.{action}"
+        for name in sorted(condition.fields - {*known}):
+            raise ConfigError(f"{where}: {name} cannot be read.{suggest_field(name, known)}")
+        if not WalkTables(make_account_chart({action: condition}, account.name), attributes).is_complete:
+            raise ConfigError(f"{where}: {condition}: compares texts by order, or has numbers that are too large")
 
 
 def _choose_chart(

@@ -38,6 +38,15 @@ STATE_COUNTS: Final = tuple(
 
 ROUNDS: Final = TableSchema("rounds", "a round", (_ROUND, *ROUND_COUNTS, *ROUND_SHARES))
 TICKS: Final = TableSchema("ticks", "a tick", (_ROUND, Column("tick", "int", "the tick, from 1"), *STATE_COUNTS))
+ACCOUNTS: Final = TableSchema(
+    "accounts",
+    "a round and a kind of account",
+    (
+        _ROUND,
+        Column("account", "category", "the kind: a name in `accounts`, or `agent` for all other agents"),
+        *(Column(state.value, "int", f"agent-ticks in state `{state.value}`") for state in STATES),
+    ),
+)
 TRANSITIONS: Final = TableSchema(
     "transitions",
     "a transition of an agent",
@@ -267,12 +276,12 @@ ALWAYS: Final = index_tables(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENG
 """The tables of every run of the platform."""
 
 SOCIAL_TABLES: Final = ALWAYS | index_tables(
-    VIEWS, THOUGHTS, NOTES, FOLLOWS, CHURN, OPINIONS, STANCES, INFLUENCES, ACTS
+    ACCOUNTS, VIEWS, THOUGHTS, NOTES, FOLLOWS, CHURN, OPINIONS, STANCES, INFLUENCES, ACTS
 )
-"""All tables of a run of the platform. Some exist only under a condition: `views` with `records.views`; `thoughts` and
-`notes` with `content: llm`; `follows` with `network.dynamics: live`, or decisions by scripts or tools; `churn` with
-`agents.churn`, or scripts that add or remove agents; `opinions`, `stances` and `influences` with `opinions.of`; `acts`
-with interventions that act on posts or accounts."""
+"""All tables of a run of the platform. Some exist only under a condition: `accounts` with `accounts`; `views` with
+`records.views`; `thoughts` and `notes` with `content: llm`; `follows` with `network.dynamics: live`, or decisions by
+scripts or tools; `churn` with `agents.churn`, or scripts that add or remove agents; `opinions`, `stances` and
+`influences` with `opinions.of`; `acts` with interventions that act on posts or accounts."""
 
 
 def make_tables(

@@ -17,6 +17,7 @@ def find_user_objects(params: SocialParams) -> dict[str, str]:
     }
     names |= {key: mode for key, mode in modes.items() if ":" in mode}
     names |= {"opinions.rule": params.opinions.user_rule}
+    names |= {f"accounts.{i}.chart": account.chart for i, account in enumerate(params.accounts)}
     names |= {f"attributes.{name}.function": attribute.function for name, attribute in params.attributes.items()}
     return {key: object_name for key, object_name in names.items() if object_name is not None}
 

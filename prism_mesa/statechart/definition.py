@@ -25,7 +25,8 @@ class ChartDefinition(Restorable):
     """The states, transitions and settings of a chart, which cannot be set later.
 
     Attributes:
-        triggers: The distinct triggers, in the order of `transitions`.
+        triggers: The distinct triggers: those that were passed, so that several charts number them alike, and then
+            those of `transitions`, in order.
         cells: The transitions by trigger and state; each cell selects among its transitions.
     """
 
@@ -40,6 +41,7 @@ class ChartDefinition(Restorable):
         invariant: Expression | None = None,
         strict: bool = False,
         name: str = "chart",
+        triggers: Sequence[str] = (),
     ) -> None:
         self.name = name
         self.states = frozenset(AgentState(state) for state in states)
@@ -54,7 +56,7 @@ class ChartDefinition(Restorable):
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
         self.transitions = tuple(part for transition in transitions for part in self._split(transition))
-        self.triggers = tuple(dict.fromkeys(t.trigger for t in self.transitions))
+        self.triggers = tuple(dict.fromkeys([*triggers, *(t.trigger for t in self.transitions)]))
         self.cells = build_cells(self.transitions, oracle_enabled)
 
     def _find_state(self, state: AgentState, where: object) -> AgentState:

@@ -194,18 +194,24 @@ class Statechart(ChartDefinition):
         return check(self, fired, fields)
 
     def with_settings(
-        self, *, oracle_enabled: bool, strict: bool | None = None, more: Sequence[Transition] = ()
+        self,
+        *,
+        oracle_enabled: bool | None = None,
+        strict: bool | None = None,
+        more: Sequence[Transition] = (),
+        triggers: Sequence[str] = (),
     ) -> "Statechart":
         """Return a chart with other settings, `more` transitions at the end, and no counted guard errors."""
         return Statechart(
             self.states,
             [*self.transitions, *more],
             self.initial,
-            oracle_enabled=oracle_enabled,
+            oracle_enabled=self.oracle_enabled if oracle_enabled is None else oracle_enabled,
             timeouts=self.timeouts,
             invariant=self.invariant,
             strict=self.strict if strict is None else strict,
             name=self.name,
+            triggers=triggers or self.triggers,
         )
 
 

@@ -31,6 +31,7 @@ SMALL = {"agents.n": 30, "rounds": 3, "network.mean_degree": 6, "agents.band": 0
 # where the next value by a rule is not allowed, or says nothing; None: it cannot be changed here
 ANOTHER = {
     "attributes": {"leaning": {"of": "agent", "range": [-1, 1]}},
+    "accounts": [{"name": "bots", "n": 5, "engages": {"like": "post.likes > 0"}}],
     "interventions": [{"at": 2, "set": {"feed.mode": "random"}}],
     "agents.homophily.by": None,
     "agents.churn.leave": 0.3,

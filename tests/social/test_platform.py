@@ -26,7 +26,7 @@ from prism_mesa.social.start import start_platform
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.statechart import Statechart, Transition
 
-OUTSIDE = ("agent_objects", "recorder", "writer", "reasoner", "tables", "walk_buffers")
+OUTSIDE = ("agent_objects", "recorder", "writer", "reasoner", "tables_by_kind", "walk_buffers")
 """What a platform talks to, what is made of its chart, and memory: no state of its own."""
 
 

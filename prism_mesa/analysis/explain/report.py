@@ -79,7 +79,7 @@ def _profile_lines(explanation: Explanation) -> Iterator[str]:
     yield f"{clean_text(agent.name, NAME_CAP)} (agent {agent.row}) likes {interests}; {agent.personality}."
     low, high = f"{agent.low_threshold:.3f}", f"{agent.high_threshold:.3f}"
     band_text = f"It ignores posts below {low} and engages above {high}; between them the choice is open."
-    if not follows_band(agent.model.chart):
+    if not follows_band(agent.chart):
         band_text = f"Its band is {low} to {high}; the chart of this run decides how it uses the band."
     yield f"{_VALUE_TEXTS[agent.model.params.utility.sensitivity > 0]} {band_text}"
     for verb, rounds in _engagement_rounds(explanation.rounds).items():
@@ -383,7 +383,7 @@ def _round_summary(agent: TracedAgent, agent_round: AgentRound) -> Iterator[str]
     n_passed = sum(len(posts) for _, posts in agent_round.passed_posts)
     feed_count = format_count(agent_round.n_feed, "post")
     feed_text = f"Its feed had {feed_count}: it stopped to read {n_read:,} and scrolled past {n_passed:,}"
-    band_note = "" if follows_band(agent.model.chart) else ", where its band begins"
+    band_note = "" if follows_band(agent.chart) else ", where its band begins"
     feed_text += f", each worth less than {agent.low_threshold:.3f} to it{band_note}" if n_passed else ""
     feed_text += ", and did not get to the rest" if agent_round.n_feed > n_read + n_passed else ""
     feed_text = feed_text if agent_round.n_feed else "Its feed was empty"
@@ -428,7 +428,7 @@ def _reason(agent: TracedAgent, move: Move) -> str:
         reason = f', and gave this reason: "{move.reason}"' if move.reason else ""
         return f"{worth_text}, the chart left it open, and {source} chose this{reason}"
     true_guards = {transition.guard_label: values for transition, result, values in move.candidates if result == "true"}
-    is_default = follows_band(agent.model.chart)
+    is_default = follows_band(agent.chart)
     if _ABOVE_BAND in true_guards:
         bound = f"{agent.high_threshold:.3f}, above which it always engages"
         return f"{worth_text}, more than {bound if is_default else f'{agent.high_threshold:.3f}, where its band ends'}"

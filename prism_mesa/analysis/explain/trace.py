@@ -197,7 +197,7 @@ class TracedAgent(SocialAgent):
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
         """Fire a trigger, and record the candidate transitions and the effect."""
         model = self.model
-        candidates = model.chart.explain(self, trigger, context)
+        candidates = self.chart.explain(self, trigger, context)
         post = context if isinstance(context, Post) else None
         # the clock advances before a trigger fires
         move = Move(model.tick, self.state, self.ticks_in_state, trigger, post, candidates)

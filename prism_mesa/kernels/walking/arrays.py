@@ -104,6 +104,8 @@ class ChartTables(NamedTuple):
         fixed: Outcome of cells without guards, shape (triggers, states), else `GUARDED`.
         composes: 1 for the state that draws an action on entry.
         engages: Action of each engaging state, else -1.
+        action_program: For each action, the program that says whether it can be chosen, or `NOTHING` if it cannot;
+            empty if all actions can be chosen.
         releases_post: 1 for states that release the post on entry.
         idle: Code of the state in which agents do nothing.
     """
@@ -125,6 +127,7 @@ class ChartTables(NamedTuple):
     fixed: Table[np.int32]
     composes: UInt8
     engages: Int32
+    action_program: Int32
     releases_post: UInt8
     idle: int
 

@@ -30,7 +30,7 @@ THRESHOLD, TIMEOUT = range(2)
 """Indices into `People.numbers`: the middle of an agent's band, and its timeout in ticks."""
 
 N_FIELDS: Final = len(FIELD_NAMES)
-"""The next registers contain the numbers of agents, then declared attributes of agents, then those of posts."""
+"""The next registers contain the numbers of agents, then declared attributes of agents, of posts, and of authors."""
 
 TICKS_IN_STATE, SCRIPTED, UNREAD, STATE, ACTION, LOW, HIGH, TRAITS = range(8)
 _FIRST_POST: Final = len(AGENT_FIELDS)
@@ -111,6 +111,10 @@ def load_post(row: Any, post: Any, current: Any, registers: Floats, world: World
     first_attribute = N_FIELDS + people.numbers.shape[0] + people.attributes.shape[1]
     for index in range(posts.attributes.shape[1]):
         registers[first_attribute + index] = posts.attributes[post, index]
+    first_attribute += posts.attributes.shape[1]
+    for index in range(people.attributes.shape[1]):
+        if is_used[first_attribute + index]:
+            registers[first_attribute + index] = people.attributes[posts.author[post], index]
     registers[UTILITY] = registers[RELEVANCE]
     if world.tastes.sensitivity != 0.0:  # utility includes more than relevance
         registers[UTILITY] = post_utility(row, post, registers[RELEVANCE], world.tastes, world.taste_tables, posts)

@@ -338,10 +338,38 @@ def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOu
 
 
 @early_inline_kernel
+def action_draw(tick: Any, row: Any, world: World) -> Any:
+    """Return the draw for the action that an agent composes, in 0..1."""
+    return uniform(mix(mix(mix(world.constants.action_key, np.uint64(tick)), np.uint64(0)), np.uint64(row)))
+
+
+@early_inline_kernel
+def choose_action(tick: Any, row: Any, post: Any, loaded: Any, registers: Floats, world: World) -> Any:
+    """Choose the action that an account composes among those whose condition is true, by its propensities.
+
+    Return the post that is loaded into registers. This is equivalent to `social.round.effects.choose_action`.
+    """
+    people, action_program = world.people, world.chart.action_program
+    if post >= 0 and loaded != post:
+        loaded = post
+        load_post(row, post, post, registers, world)
+    left, n_actions = 0.0, len(action_program)
+    for action in range(n_actions):
+        if action_program[action] >= 0 and run_program(action_program[action], world.programs, registers) == 1:
+            left += np.float64(people.propensities[row, action])
+    left *= action_draw(tick, row, world)
+    for action in range(n_actions):
+        if action_program[action] >= 0 and run_program(action_program[action], world.programs, registers) == 1:
+            if left >= 0:
+                people.pending_action[row] = np.uint8(action)
+            left -= np.float64(people.propensities[row, action])
+    return loaded
+
+
+@early_inline_kernel
 def draw_action(tick: Any, row: Any, world: World) -> Any:
     """Draw the action that an agent composes, given its propensities."""
-    propensities, key = world.people.propensities, world.constants.action_key
-    draw = uniform(mix(mix(mix(key, np.uint64(tick)), np.uint64(0)), np.uint64(row)))
+    propensities, draw = world.people.propensities, action_draw(tick, row, world)
     like = np.float64(propensities[row, 0])
     like_or_reply = like + np.float64(propensities[row, 1])
     return np.uint8((1 if draw >= like else 0) + (1 if draw >= like_or_reply else 0))

@@ -26,6 +26,7 @@ from prism_mesa.kernels.walking.steps import (
     STOPPED,
     answer_choice,
     ask_instead,
+    choose_action,
     find_outcome,
     find_trigger,
     gives_up,
@@ -105,6 +106,8 @@ def _walk_one(starts: Starts, i: Any, until: Any, is_recorded: Any, world: World
             break
         if trigger >= 0 and outcome >= 0:
             post = transition(tick, row, trigger, state, outcome, post, decided_post, was_open, is_recorded, world, out)
+            if len(chart.action_program) > 0 and chart.composes[outcome]:
+                loaded = choose_action(tick, row, post, loaded, registers, world)
             state, ticks_in_state = np.int64(np.uint8(outcome)), np.int64(0)
         if (trigger >= 0 or is_new_tick) and 1 <= tick <= constants.ticks:
             out.counts[tick - 1, state] += 1

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params, Seed, merge_values, nest_keys, short_repr
 from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.social.params.accounts import ACCOUNT, NO_ACCOUNT, AccountParams, account_attribute
 from prism_mesa.social.params.agents import AgentsParams
 from prism_mesa.social.params.attributes import (
     AttributeParams,
@@ -67,6 +68,12 @@ class SocialParams(Params):
         description="your own attributes of agents and posts, as name: {of: agent or post, values: [...] or range: "
         "[low, high], ...}",
     )
+    accounts: tuple[AccountParams, ...] = Field(
+        (),
+        max_length=100,
+        description="kinds of accounts besides the agents, such as bots: {name: bots, n: 20, engages: {reshare: "
+        "\"post.author_account == 'news'\"}}",
+    )
     opinions: Annotated[OpinionsParams, OnlyWith("opinions.of")] = Field(default_factory=OpinionsParams)
     interventions: tuple[InterventionParams, ...] = Field(
         (),
@@ -108,6 +115,17 @@ class SocialParams(Params):
             names = {*model, *model.values()} if isinstance(model, dict) else {model}
             values["reasoner"]["host"] = {name: host for name, host in hosts.items() if name in names} or None
         return type(self).model_validate(values).model_copy(update={"interventions": self.interventions})
+
+    @model_validator(mode="after")
+    def _declare_accounts(self) -> Self:
+        names = [account.name for account in self.accounts]
+        if twice := next((name for name in names if names.count(name) > 1), None):
+            raise ValueError(f"accounts: two have the name {twice!r}: give each its own")
+        declared = self.attributes.get(ACCOUNT)
+        if self.accounts and declared is not None and (declared.values or ("",))[0] != NO_ACCOUNT:
+            raise ValueError(f"attributes: {ACCOUNT}: accounts declare this attribute: rename yours")
+        self.attributes.update(account_attribute(self.accounts))
+        return self
 
     @model_validator(mode="after")
     def _check_attributes(self) -> Self:

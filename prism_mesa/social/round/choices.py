@@ -52,6 +52,11 @@ class TickAnswers:
     posts: Codes
     targets: Codes
 
+    def take(self, rows: slice | Rows) -> "TickAnswers":
+        """Return some of the answers."""
+        columns = (column[rows] for column in (self.rows, self.triggers, self.posts, self.targets))
+        return TickAnswers(self.tick, *columns)
+
 
 def ask(
     platform: Platform,

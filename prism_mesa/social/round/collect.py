@@ -10,6 +10,7 @@ import pandas as pd
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import order_by_tick
+from prism_mesa.social.params.accounts import ACCOUNT
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import seen_labels
 from prism_mesa.social.state.population import STATE_NAMES, Rows, unpack_codes
@@ -36,6 +37,11 @@ def collect(platform: Platform) -> dict[str, float]:
     if platform.recorder is not None and platform.records("ticks"):
         ticks = {"round": np.full(len(counts), platform.round), "tick": np.arange(1, len(counts) + 1)}
         platform.recorder.write("ticks", ticks | {name: counts[:, i] for i, name in enumerate(TICK_FIELDS)})
+    if platform.recorder is not None and platform.params.accounts and platform.records("accounts"):
+        names = platform.attributes.schema.agents[ACCOUNT].texts
+        kinds = {"round": np.full(len(names), platform.round), "account": _categorical(np.arange(len(names)), names)}
+        sums = platform.kind_counts.sum(axis=1)
+        platform.recorder.write("accounts", kinds | {name: sums[:, i] for i, name in enumerate(TICK_FIELDS)})
     row |= {"there": int(platform.counts["there"])}
     return row | platform.outcomes.row(platform.totals, platform.population.has_joined)
 

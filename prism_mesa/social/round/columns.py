@@ -70,7 +70,10 @@ class AgentColumns:
 
 
 class PostColumns:
-    """The current posts of some agents; each row is a `Post`, or None without a post."""
+    """The current posts of some agents; each row is a `Post`, or None without a post.
+
+    Attributes of authors have ``author_`` before their names.
+    """
 
     def __init__(self, platform: Platform, readers: Rows, posts: Rows) -> None:
         self.platform, self.readers, self.posts = platform, readers, posts
@@ -111,6 +114,9 @@ class PostColumns:
         if name in schema.posts:
             index, attribute = schema.post_attribute(name)
             return attribute.column(table.attributes[self.posts, index])
+        field = name.removeprefix("author_")
+        if field != name and field in schema.agents:
+            return AgentColumns(self.platform, table.author[self.posts]).column(field)
         raise AttributeError(f"posts have no column {name!r}")
 
     def _matches(self) -> npt.NDArray[np.int16]:
@@ -125,7 +131,7 @@ class CandidateColumns(PostColumns):
     """Candidates of feeds, each with its reader.
 
     Besides the fields of posts there are `age` in rounds, `age_hours`, `in_network` (whether the reader follows the
-    author), `author_followers`, and the attributes of authors with ``author_`` before their names.
+    author), and `author_followers`.
     """
 
     def __init__(self, platform: Platform, readers: Rows, posts: Rows, is_followed: Bools) -> None:
@@ -147,9 +153,6 @@ class CandidateColumns(PostColumns):
             return self._is_followed
         if name == "author_followers":
             return platform.network.n_followers[platform.posts.author[self.posts]]
-        field = name.removeprefix("author_")
-        if field != name and field in platform.attributes.schema.agents:
-            return AgentColumns(platform, platform.posts.author[self.posts]).column(field)
         return super().column(name)
 
     def _matches(self) -> npt.NDArray[np.int16]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.utility import first_giving_up
 from prism_mesa.social.behavior import ACTION_INDICES, COMPOSING, SEES_POST, STATES_WITHOUT_POST
 from prism_mesa.social.platform import Platform
@@ -84,12 +85,36 @@ def apply_effects(
         like, reply, _ = population.propensities[row].astype(np.float64)
         draw = platform.streams.uniform("action", row, round_=platform.round, tick=tick)[0]
         population.pending_action[row] = int(draw >= like) + int(draw >= like + reply)
+        if platform.tables.engages:
+            population.pending_action[row] = choose_action(platform, row, float(draw))
     action = ACTION_INDICES.get(target)
     if action is not None and post != NO_POST and not note_engagement(platform, row, post, action):
         platform.totals["repeated"] += 1
     if target in STATES_WITHOUT_POST:
         population.current_post[row] = NO_POST
         population.pending_action[row] = NO_ACTION
+
+
+def choose_action(platform: Platform, row: int, draw: float) -> int:
+    """Return the action that an account composes among those whose condition is true, by its propensities."""
+    agent, post = platform.agent_objects.agent(row), platform.post(int(platform.population.current_post[row]), row)
+    shares = {
+        ACTIONS.index(action): float(platform.population.propensities[row, ACTIONS.index(action)])
+        for action in ACTIONS
+        if action in platform.tables.engages and _is_true(platform.tables.engages[action], agent, post)
+    }
+    left, chosen = sum(shares.values()) * draw, 0
+    for action, share in shares.items():
+        chosen = action if left >= 0 else chosen
+        left -= share
+    return chosen
+
+
+def _is_true(condition: Expression, agent: object, post: object) -> bool:
+    try:
+        return bool(condition(agent, post))
+    except (ArithmeticError, AttributeError, TypeError):  # it counts as false in the chart's guards, too
+        return False
 
 
 def must_give_up(platform: Platform, row: int, post: int, target: AgentState | None) -> bool:

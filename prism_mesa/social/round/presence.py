@@ -43,7 +43,8 @@ def apply_churn(platform: Platform) -> None:
     people.present[is_arriving], people.present[is_leaving] = True, False
     people.membership[is_arriving | is_joining], people.membership[is_leaving & ~is_suspended] = MEMBER, AWAY
     people.membership[is_removed] = GONE
-    people.state[is_leaving], people.state[is_arriving] = IDLE.code, platform.chart.initial.code
+    people.state[is_leaving] = IDLE.code
+    people.state[is_arriving] = platform.initial_codes(np.flatnonzero(is_arriving))
     people.ticks_in_state[is_leaving | is_arriving] = 0
     people.current_post[is_leaving], people.pending_action[is_leaving] = NO_POST, NO_ACTION
     platform.agent_objects.update_presence(np.flatnonzero(is_changing).tolist())

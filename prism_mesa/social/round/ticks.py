@@ -43,15 +43,15 @@ def run_ticks(platform: Platform, online: Rows) -> None:
     actions.
     """
     ticks = platform.params.ticks_per_round
-    platform.tick_counts = np.zeros((ticks, len(STATES)), np.int64)
+    platform.kind_counts = np.zeros((len(platform.charts), ticks, len(STATES)), np.int64)
     is_plain = platform.params.scheduler == "columns" and not platform.agent_objects.has_scripts
     is_plain = is_plain and not platform.population.scripted.any()
-    if is_plain and platform.tables.is_complete and needs_no_llm(platform):
+    if is_plain and platform.is_complete and needs_no_llm(platform):
         advance(platform, _open_round(platform, online), ticks)
         platform.tick = ticks
         return
     fire_and_wait(platform, FEED_READY, online)
-    stride = ticks if platform.tables.is_complete and not platform.agent_objects.has_scripts else 1
+    stride = ticks if platform.is_complete and not platform.agent_objects.has_scripts else 1
     for last in range(stride, ticks + 1, stride):
         platform.tick = last
         is_waiting = np.zeros(len(platform.population), np.bool_)
@@ -61,8 +61,7 @@ def run_ticks(platform: Platform, online: Rows) -> None:
             platform.agent_objects.step_scripts()
         advance(platform, make_starts(np.flatnonzero(is_walking), last - stride), last)
         is_other = ~is_walking & ~is_waiting & platform.population.present[: len(is_walking)]
-        other_states = platform.population.state[: len(is_walking)][is_other]
-        platform.tick_counts[last - stride : last] += np.bincount(other_states, minlength=len(STATES))
+        platform.kind_counts[:, last - stride : last] += platform.count_states(np.flatnonzero(is_other))
     await_answers(platform, ticks)
     platform.tick = ticks
 
@@ -74,7 +73,9 @@ def _open_round(platform: Platform, online: Rows) -> Starts:
     starts = make_starts(online, 0, platform.trigger_code(FEED_READY), FIRE)
     if len(active):
         starts = join_starts([starts, make_starts(active, 0)])
-    platform.tick_counts[:, IDLE.code] += np.count_nonzero(population.present) - len(starts.rows)
+    is_idle = population.present.copy()
+    is_idle[starts.rows] = False
+    platform.kind_counts[:, :, IDLE.code] += platform.count_kinds(is_idle)[:, np.newaxis]
     return starts
 
 
@@ -104,7 +105,9 @@ def await_answers(platform: Platform, until: int) -> None:
     """Wait for all pending answers; each answered agent continues up to the tick `until`."""
     while platform.pending:
         for answered in collect_answers(platform):
-            _resume(platform, answered, until)
+            for kind, places in platform.by_kind(answered.rows):
+                with platform.acting(kind):
+                    _resume(platform, answered.take(places), until)
 
 
 def _resume(platform: Platform, answered: TickAnswers, until: int) -> None:
@@ -119,9 +122,12 @@ def _resume(platform: Platform, answered: TickAnswers, until: int) -> None:
 
 
 def advance(platform: Platform, starts: Starts, until: int) -> None:
-    """Let agents walk up to the tick `until`; only agents with pending answers stop before."""
-    while len(starts.rows):
-        starts = _settle(platform, walk_agents(platform, starts, until))
+    """Let agents walk up to the tick `until`, kind by kind; only agents with pending answers stop before."""
+    for kind, places in platform.by_kind(starts.rows):
+        with platform.acting(kind):
+            walking = select_starts(starts, places)
+            while len(walking.rows):
+                walking = _settle(platform, walk_agents(platform, walking, until))
 
 
 def _settle(platform: Platform, stopped: Stopped) -> Starts:

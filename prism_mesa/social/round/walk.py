@@ -100,7 +100,7 @@ def walk_agents(platform: Platform, starts: Starts, until: int) -> Stopped:
 def _gather(platform: Platform, buffers: WalkBuffers) -> Int32:
     """Note the events and counts of one part of a walk, and return its stopped agents."""
     tables, events = platform.tables, platform.events
-    platform.tick_counts += buffers.out.counts
+    platform.kind_counts[platform.kind] += buffers.out.counts
     tables.note_values(buffers.out.has_value)
     for options, n_answered in zip(tables.option_sets, buffers.out.answered.tolist(), strict=True):
         if len(options) > 1 and n_answered:  # a single option needs no answer
@@ -121,7 +121,7 @@ def rule_answers_walks(platform: Platform) -> bool:
     than its open choice.
     """
     is_rule = type(platform.reasoner.batch_reasoner) is RuleReasoner
-    return is_rule and platform.tables.is_complete and needs_no_llm(platform)
+    return is_rule and platform.is_complete and needs_no_llm(platform)
 
 
 def make_world(platform: Platform) -> World:

@@ -1,13 +1,13 @@
 """The inputs of a walk apart from the population: chart and trigger rules as tables, and memory for events."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS
+from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.kernels.lanes import aligned_zeros
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.utility import PREVIEW
@@ -43,16 +43,19 @@ _FIELDS: Final = {
     for values in (FIELD_VALUES[name],)
 }
 _MAX_GUARDS: Final = 10
-_VOLATILE: Final = frozenset(f"agent.{name}" for name in ("state", "ticks_in_state", "n_unread", "pending_action"))
+VOLATILE: Final = frozenset(f"agent.{name}" for name in ("state", "ticks_in_state", "n_unread", "pending_action"))
 """Fields that change between a glance at a post and the decision about the post."""
+
+NO_CONDITIONS: Final[Mapping[ActionName, Expression]] = {}
 
 type OptionSets = tuple[tuple[AgentState, ...], ...]
 
 
 class WalkTables:
-    """A chart and the trigger rules as tables.
+    """A chart and the trigger rules as tables, with the conditions of the actions that accounts choose from.
 
     Attributes:
+        engages: The condition of each action (`accounts`); without conditions, agents choose from all actions.
         triggers: Each trigger's index in the chart.
         chart: The tables of chart and rules.
         programs: The guards as programs.
@@ -63,7 +66,12 @@ class WalkTables:
         is_complete: Whether the walk never needs the chart itself.
     """
 
-    def __init__(self, chart: Statechart, attributes: Attributes = NO_ATTRIBUTES) -> None:
+    def __init__(
+        self,
+        chart: Statechart,
+        attributes: Attributes = NO_ATTRIBUTES,
+        engages: Mapping[ActionName, Expression] = NO_CONDITIONS,
+    ) -> None:
         self._has_actions = any(t.action is not None for t in chart.transitions)  # then the chosen transition matters
         self.triggers = {trigger: i for i, trigger in enumerate(chart.triggers)}
         self._compiler = Compiler(_FIELDS | _declared_fields(attributes))
@@ -85,6 +93,8 @@ class WalkTables:
         rules = [[rule for rule in chart_rules if rule.state is state] for state in STATES]
         all_rules = [rule for state_rules in rules for rule in state_rules]
         conditions = [self._condition(rule) for rule in all_rules]
+        self.engages = engages
+        action_programs = [self._compiler.add(engages[action]) if action in engages else None for action in ACTIONS]
         fixed_outcomes = [row[0] if not arms else GUARDED for arms, row in zip(self._arms, self._outcomes, strict=True)]
         self.chart = ChartTables(
             timeout=_indices([chart.timeouts.get(state, 0) for state in STATES]),
@@ -104,6 +114,7 @@ class WalkTables:
             fixed=np.array([*fixed_outcomes, NOTHING], np.int32)[cell],
             composes=np.array([state is COMPOSING for state in STATES], np.uint8),
             engages=_ints([ACTION_INDICES.get(state) for state in STATES]),
+            action_program=_ints(action_programs if engages else []),
             releases_post=np.array([state in STATES_WITHOUT_POST for state in STATES], np.uint8),
             idle=IDLE.code,
         )
@@ -169,14 +180,14 @@ def _no_glance_reason(chart: Statechart, condition: ClaimCondition) -> str:
     if condition is True or condition is None:
         reason = "decides may claim any post"
         return reason if condition else "only an evaluation agent by agent can tell which posts decides claims"
-    fields = condition.fields & _VOLATILE if isinstance(condition, Expression) else ()
+    fields = condition.fields & VOLATILE if isinstance(condition, Expression) else ()
     if fields or "/" in str(condition):
         return f"a guard of decides {f'reads {min(fields)}' if fields else 'divides'}"
     return ""
 
 
 def _declared_fields(attributes: Attributes) -> dict[str, Field]:
-    """Return the declared fields. Their registers come last, first those of agents, then those of posts."""
+    """Return the declared fields; their registers come last."""
     return {
         name: Field(i, tuple(text for text in values.names if isinstance(text, str)), is_int32=bool(values.names))
         for i, (name, values) in enumerate(attributes.fields.items(), start=len(REGISTERS))
@@ -282,23 +293,24 @@ class WalkBufferPool:
 
     def __init__(self) -> None:
         self.previews, self.preview_key = np.empty(0, PREVIEW), (-1, 0, 0)
-        self._buffers: list[WalkBuffers] = []
-        self._made_with: tuple[int, Programs] | None = None
+        self._buffers: list[tuple[Programs, list[WalkBuffers]]] = []
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return type(self)()
 
     def begin_round(self) -> None:
         """Forget all events."""
-        for buffers in self._buffers:
-            buffers.out.size[:] = 0
+        for _, parts in self._buffers:
+            for buffers in parts:
+                buffers.out.size[:] = 0
 
     def take(self, parts: int, ticks: int, n_sets: int, programs: Programs) -> list[WalkBuffers]:
         """Return buffers for a number of parts, ready for a walk."""
-        if self._made_with is None or self._made_with[0] != ticks or self._made_with[1] is not programs:
-            self._buffers, self._made_with = [], (ticks, programs)
-        while len(self._buffers) < parts:
-            self._buffers.append(WalkBuffers(ticks, n_sets, programs))
-        for buffers in self._buffers[:parts]:
+        made = next((made for used_programs, made in self._buffers if used_programs is programs), None)
+        if made is None:
+            self._buffers.append((programs, made := []))
+        while len(made) < parts:
+            made.append(WalkBuffers(ticks, n_sets, programs))
+        for buffers in made[:parts]:
             buffers.begin_walk()
-        return self._buffers[:parts]
+        return made[:parts]

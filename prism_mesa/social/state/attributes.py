@@ -158,8 +158,8 @@ class Attributes:
     @property
     def fields(self) -> dict[str, Values]:
         """The possible values of each field that guards can read, by name."""
-        agents = {f"agent.{name}": attribute.guard_values for name, attribute in self.agents.items()}
-        return agents | {f"post.{name}": attribute.guard_values for name, attribute in self.posts.items()}
+        owners = (("agent.", self.agents), ("post.", self.posts), ("post.author_", self.agents))
+        return {owner + name: attribute.guard_values for owner, group in owners for name, attribute in group.items()}
 
     def values(self, attributes: Mapping[str, Attribute], stored: Sequence[float]) -> dict[str, Value]:
         """Return the values in a row of `agents` or `posts`, by name."""

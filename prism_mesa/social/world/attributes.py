@@ -181,8 +181,14 @@ class AttributeSource:
         if self.schema.posts:
             posts.declare(len(self.schema.posts), partial(self.post_values, posts, population=population))
 
-    def fill_views(self, views: list[Post], stored: Floats) -> list[Post]:
-        """Set the attributes of views of posts and return the views; `stored` has a row of values for each view."""
+    def fill_views(self, views: list[Post], stored: Floats, of_authors: Floats) -> list[Post]:
+        """Set the attributes of views of posts and return the views; `stored` has a row of values for each view.
+
+        `of_authors` has the values of their authors, which views have with ``author_`` before the name.
+        """
+        for view, row in zip(views, of_authors.tolist(), strict=True) if self.schema.agents else ():
+            values = self.schema.values(self.schema.agents, row)
+            vars(view).update({f"author_{name}": value for name, value in values.items()})
         if self.schema.posts:
             texts = prompt_texts(self.schema.posts, stored)
             for view, row, text in zip(views, stored.tolist(), texts, strict=True):

@@ -22,6 +22,7 @@ from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import IDENTITY_COLUMNS, Population, Rows
 from prism_mesa.social.state.topics import Topics, build_topics, quantised
+from prism_mesa.social.world.accounts import draw_accounts, with_accounts
 from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
 from prism_mesa.social.world.corpus import Corpus, drop_phrases, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
@@ -104,7 +105,7 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
         ConfigError: If parameters contradict each other.
         DataError: If a file cannot be used.
     """
-    network, ids = make_network(params, streams) if kept is None else (kept.network, Ids(range(params.agents.n)))
+    network, ids = _base_network(params, streams) if kept is None else (kept.network, Ids(range(params.agents.n)))
     schema, declared = Attributes(params.attributes), params.attributes
     file_corpus = load_corpus(params.posts.file, params.files, file_columns(declared, schema.posts), params.posts.dates)
     corpus = with_media_share(file_corpus, params.posts.media_share, streams)
@@ -143,6 +144,9 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
         *([f"{format_count(n_without_topics, 'agent')}: {explanation}"] if n_without_topics else []),
     )
     schedule = schedule.with_seeded(seeded)
+    if params.accounts:
+        network = with_accounts(network, params, agent_streams)
+        population.append(draw_accounts(network, topics, source, params, agent_streams))
     return StartingWorld(network, corpus, topics, population, schedule, seeded, notes, warned, profiles.columns, source)
 
 
@@ -162,6 +166,10 @@ def _input_warnings(
     for key in (key for key, path in paths.items() if path is None and any(paths.values())):
         if unused := [column for column in params.files.columns if column in COLUMNS[key]]:
             yield f"files.columns: {', '.join(unused)}: no effect: {key} is not set"
+    for kind, account in enumerate(params.accounts):
+        asked = {"follows": account.follows, "followers": account.followers}
+        for key in (key for key, k in asked.items() if k is not None and k > network.n_agents):
+            yield f"accounts: {kind}: {key}: {asked[key]:,} is more than the {network.n_agents:,} other agents"
     circulating, n_texts = params.posts.circulating, len(corpus.texts)
     if "posts.circulating" in explicit and circulating > n_texts:
         yield f"posts.circulating: {circulating:,} is more than the {n_texts:,} texts of the corpus"
@@ -174,8 +182,19 @@ def _scaled_shares(declared: Mapping[str, AttributeParams]) -> Iterator[str]:
             yield f"attributes.{name}: shares add up to {total:g} and are scaled"
 
 
-def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork, Ids]:
-    """Return the network of `params`, and the ids of its agents.
+def make_network(params: SocialParams, streams: Streams) -> FollowNetwork:
+    """Return the network of `params`.
+
+    Raises:
+        ConfigError: If parameters contradict each other.
+        DataError: If a file cannot be used.
+    """
+    network, _ = _base_network(params, streams)
+    return with_accounts(network, params, streams.with_seed(params.agents.seed)) if params.accounts else network
+
+
+def _base_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork, Ids]:
+    """Return the network without accounts, and the ids of its agents.
 
     Raises:
         ConfigError: If parameters contradict each other.
@@ -278,7 +297,7 @@ def _observed_interests(
 def world_to_keep(params: SocialParams, network: FollowNetwork, population: Population) -> dict[str, Plain] | None:
     """Return a starting world as plain data; None if it is quick to draw, or partly read from files."""
     reads_files = (params.network.edges, params.agents.profiles, params.posts.file) != (None, None, None)
-    if reads_files or network.n_edges < MIN_FOLLOWS_TO_KEEP or network.dropped or network.notes:
+    if reads_files or params.accounts or network.n_edges < MIN_FOLLOWS_TO_KEEP or network.dropped or network.notes:
         return None
     return {"network": network.snapshot(), "agents": {name: getattr(population, name) for name in KEPT_COLUMNS}}
 

@@ -49,7 +49,7 @@ def start_and_end_networks(run_dir: Path, *, trust: bool = False) -> tuple[Follo
     If agents join during the run, the network at the start has the initial follows of all agents that ever joined.
     """
     config = recorded_config(run_dir, trust=trust)
-    network, _ = make_network(config, Streams(config.seed))
+    network = make_network(config, Streams(config.seed))
     if config.has_churn:
         network = network.subnetwork(select_joined_agents(config, partial(read_table, run_dir)))
     if not has_table(run_dir, "follows"):

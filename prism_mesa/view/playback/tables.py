@@ -150,7 +150,7 @@ class PlaybackTables(RunRecords):
             counts = f"the tables have {format_count(self.n_agents, 'agent')}, the configuration"
             if config.network.edges is None and config.agents.n > self.n_agents:  # check before making a large network
                 raise DataError(f"{counts} {config.agents.n:,}")
-            network = make_network(config, Streams(config.seed))[0]
+            network = make_network(config, Streams(config.seed))
             n_new = self.n_agents - network.n_agents
             if n_new < 0:
                 raise DataError(f"{counts} {network.n_agents:,}")

@@ -55,9 +55,10 @@ class Shuffled(SocialModel):
 class TickByTick(SocialModel):
     """Does one tick after the other, as if there were something that could look at other agents."""
 
-    def _make(self, world, chart):
-        super()._make(world, chart)
-        self.tables.is_complete = False
+    def __init__(self, *args, **params):
+        super().__init__(*args, **params)
+        for tables in self.platform.tables_by_kind:
+            tables.is_complete = False
 
 
 WAYS = {

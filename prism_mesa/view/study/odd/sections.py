@@ -139,6 +139,7 @@ def _entities(config: Config) -> Section:
     network = words.NETWORKS["edges" if config.network.edges else config.network.kind]
     scales = (
         ("Agents", f"{config.agents.n:,}; each is a user of the platform and a statechart of {len(STATES)} states"),
+        *([("Accounts", "; ".join(account.text for account in config.accounts))] if config.accounts else []),
         ("Network", f"who follows whom, directed: {network}"),
         (
             "Posts",

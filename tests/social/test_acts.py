@@ -234,11 +234,19 @@ def test_a_chart_of_your_own_gets_the_trigger_and_the_run_says_so():
     assert any("abandons was added" in note for note in model.notes)
 
 
-def test_effects_above_0_make_engagement_more_likely():
-    utility = {"utility_sensitivity": 0.05, "utility_appeal_sigma": 1.0}
-    more = acting({"at": 0, "label": {"effect": {"like": 2, "reply": 2, "reshare": 2}}}, **utility)
-    plain = acting(**utility)
-    assert more.totals["likes"] > 1.5 * plain.totals["likes"]
+def test_effects_above_0_are_factors_on_small_chances():
+    rare = {"agents_threshold_mean": 0.17, "agents_threshold_sd": 0, "utility_appeal_sigma": 0}
+    rare |= {"utility_sensitivity": 0.03, "utility_closeness": None}  # so all chances are about equal
+    world = rare | {"agents_n": 150_000, "agents_activity": 1, "network_mean_degree": 12, "recorder": None}
+
+    def rates(*acts):
+        totals = acting(*acts, rounds=1, **world).totals
+        return np.array([totals[name] for name in ("likes", "replies", "reshares")]) / totals["impressions"]
+
+    base = rates()
+    assert base.sum() < 0.02
+    ratios = rates({"at": 0, "label": {"effect": {"like": 0.5, "reply": 0.5, "reshare": -0.5}}}) / base
+    assert ratios == pytest.approx(np.exp([0.5, 0.5, -0.5]), rel=0.1)
 
 
 @pytest.mark.filterwarnings("ignore:.*only an LLM reads these numbers:prism_mesa.errors.NotedWarning")

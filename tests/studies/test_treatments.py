@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from prism_mesa import Study
-from prism_mesa.errors import ConfigError
+from prism_mesa import Study, measure, run
+from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.studies.statistics.cells import Treatment
 
 NO_FEED = {"feed.candidates.followed": 0}
@@ -81,3 +81,29 @@ def test_arms_that_differ_only_in_the_share_are_compared(designed):
     assert not designed(base=base, arms=eligible | {"none": {}}, measures=["posts@switch"]).treatments
     with pytest.raises(ConfigError, match=r"posts: no intervention 'swich' has a share \(with one: other, switch\)"):
         designed(base=base, arms=arms, measures=["posts@swich"])
+
+
+def test_measures_by_agent_are_treated_minus_control(tmp_path):
+    attributes = {"stance": {"of": "agent", "range": [-1, 1]}, "false": {"of": "post", "values": [True, False]}}
+    attributes["slant"] = {"of": "post", "range": [-1, 1], "inherits": "stance"}
+    live = {"network.dynamics": "live", "network.rates.follow": 0.5, "feed.candidates.out_of_network": 9}
+    live |= {"opinions.of": "stance", "opinions.by": "slant", "opinions.confidence": 1}
+    shown = {"name": "switch", "at": 2, "until": 5, "share": 0.5, "filter": {"posts": "post.slant > 0.5"}}
+    world = {"attributes": attributes, **WORLD, **live, "interventions": [shown]}
+    finished = run(world, out=tmp_path, pictures=False)
+    names = ["follows@switch", "opinion@switch", "exposure_false@switch", "exposure_slant@2-4"]
+    measured = measure(finished, names)
+    agents, posts, impressions, follows = (
+        finished.table(name) for name in ("agents", "posts", "impressions", "follows")
+    )
+    late = {name: rows[rows["round"].between(2, 4)] for name, rows in (("read", impressions), ("follows", follows))}
+    followed = late["follows"].loc[late["follows"]["event"] == "follow", "agent"].value_counts()
+    read = late["read"].join(posts[["false", "slant"]].astype(float), on="post").groupby("agent")
+    by_agent = pd.DataFrame({"follows": followed.reindex(agents.index, fill_value=0) / 3, "stance": agents["stance"]})
+    means = by_agent.join(read[["false", "slant"]].mean()).groupby(agents["switch"], observed=True).mean()
+    expected = means.loc["treated"] - means.loc["control"]
+    by_hand = [*expected[["follows", "stance", "false"]], read["slant"].mean().mean()]
+    assert measured.tolist() == pytest.approx(by_hand)
+    assert all(by_hand)
+    with pytest.raises(RunError, match="no attribute 'fals'"):
+        measure(finished, ["exposure_fals@switch"])

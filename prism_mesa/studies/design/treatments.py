@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from prism_mesa.runs.config import Config
 from prism_mesa.social.params.interventions import InterventionParams
-from prism_mesa.studies.measures.treatment import COUNTS
+from prism_mesa.studies.measures.treatment import by_agent
 from prism_mesa.studies.statistics.cells import Treatment
 
 
@@ -16,7 +16,7 @@ def find_treatments(measures: Iterable[str], config_by_arm: Mapping[str, Config]
     treatments = []
     for measure in measures:
         count, _, name = measure.partition("@")
-        parts = {arm: _split(config, name) for arm, config in config_by_arm.items() if count in COUNTS}
+        parts = {arm: _split(config, name) for arm, config in config_by_arm.items() if count in by_agent(count)}
         for whole, (share, act, rest) in parts.items():
             if act is None or share < 1 or act.agents is not None:
                 continue

@@ -18,6 +18,7 @@ from prism_mesa.studies.measures.measure import (
     FinishedRun,
     Ints,
     Measure,
+    attribute_values,
     communities,
     count_pairs,
     index,
@@ -231,24 +232,16 @@ _AT_END: Final = "over agents on the platform at the end"
 def measure_by_attribute(name: str) -> Measure:
     """Return the measure with a name such as ``follow_ei@leaning``; raise ConfigError if it does not exist."""
     base, _, attribute = name.partition("@")
-    measures = measures_by_attribute(attribute)
+    measures = measures_by_attribute(attribute, base)
     if base not in measures:
         suggestion = did_you_mean(base, measures) or f" Measures by an attribute: {', '.join(measures)}."
         raise ConfigError(f"measures: {printable(name)}: no such measure.{suggestion}")
     return measures[base]
 
 
-def _attribute_values(run: FinishedRun, attribute: str, kind: str = "agent") -> "pd.Series[float]":
-    attribute_names = [name for name, params in run.config.attributes.items() if params.of == kind]
-    if attribute not in attribute_names:
-        known = ", ".join(attribute_names) or "none"
-        raise ConfigError(f"{kind}s have no attribute {printable(attribute)!r} (attributes of {kind}s: {known})")
-    return run.table(f"{kind}s")[attribute]
-
-
 def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
     """Return the side of each agent: the index of its value, or for numbers 1 above the middle of the range, else 0."""
-    values, ends = _attribute_values(run, attribute), run.config.attributes[attribute].range
+    values, ends = attribute_values(run, attribute), run.config.attributes[attribute].range
     if ends is not None:
         return np.asarray(values.to_numpy(np.float64) > sum(ends) / 2, np.int64)
     return np.asarray(pd.factorize(values, sort=True)[0], np.int64)
@@ -258,7 +251,7 @@ def _assortativity(attribute: str, run: FinishedRun) -> float:
     params = run.config.attributes.get(attribute)
     if params is None or params.range is None:
         return _follow_index(assortativity, partial(sides, attribute=attribute), run)
-    return _follow_index(_correlation, lambda run: _attribute_values(run, attribute).to_numpy(np.float64), run)
+    return _follow_index(_correlation, lambda run: attribute_values(run, attribute).to_numpy(np.float64), run)
 
 
 def _share_across(sources: Ints, targets: Ints) -> float:
@@ -266,7 +259,7 @@ def _share_across(sources: Ints, targets: Ints) -> float:
 
 
 def _correlation_with_followers(attribute: str, run: FinishedRun) -> float:
-    has_joined, columns = joined_agents(run), (_attribute_values(run, attribute), run.table("agents")["followers"])
+    has_joined, columns = joined_agents(run), (attribute_values(run, attribute), run.table("agents")["followers"])
     first, second = (column[has_joined].rank().to_numpy() for column in columns)
     return _correlation(first, second)
 
@@ -280,7 +273,7 @@ def _correlation(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> float:
 
 def _opinion_statistic(statistic: Callable[[Floats], float], attribute: str, run: FinishedRun) -> float:
     """Return a statistic of a numeric attribute over the agents on the platform at the end."""
-    values = _attribute_values(run, attribute)
+    values = attribute_values(run, attribute)
     if run.config.attributes[attribute].range is None:
         raise ConfigError(f"{printable(attribute)}: give it a range: opinions are numbers")
     opinions = np.asarray(values[run.table("agents")["present"]], np.float64)
@@ -294,7 +287,7 @@ def _bimodality(opinions: Floats) -> float:
 
 def _matched_difference(column: str, attribute: str, run: FinishedRun) -> float:
     """Return the mean difference in a column of `cascades` at equal sizes: second minus first value of an attribute."""
-    values, params = _attribute_values(run, attribute, "post"), run.config.attributes[attribute]
+    values, params = attribute_values(run, attribute, "post"), run.config.attributes[attribute]
     if params.range is None and len(params.values or ()) != 2:
         raise ConfigError(f"{printable(attribute)}: give it two values or a range: two groups of posts are compared")
     trees = run.compute(measured_posts).cascades
@@ -368,12 +361,15 @@ def _shape_and_opinion_measures(attribute: str, label: str) -> tuple[Measure, ..
     )
 
 
-def measures_by_attribute(attribute: str) -> dict[str, Measure]:
-    """Return all measures by an attribute, of an intervention, or in rounds; keys are the names before ``@``."""
+def measures_by_attribute(attribute: str, base: str = "exposure_ATTRIBUTE") -> dict[str, Measure]:
+    """Return all measures by an attribute, of an intervention, or in rounds; keys are the names before ``@``.
+
+    `base` is such a name; ``exposure_misleading`` measures exposure to posts that are misleading.
+    """
     label = f"`{attribute}`"
-    measures = measures_in_rounds(attribute) or (
+    measures = measures_in_rounds(attribute, base) or (
         *_side_measures(attribute, label),
         *_shape_and_opinion_measures(attribute, label),
-        *measures_of_treatment(attribute),
+        *measures_of_treatment(attribute, base),
     )
     return {measure.name: replace(measure, name=f"{measure.name}@{attribute}") for measure in measures}

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.domain import POST_KINDS
+from prism_mesa.errors import ConfigError, printable
 from prism_mesa.runs.config import Config
 from prism_mesa.social.state.posts import POST, RESHARE
 from prism_mesa.social.world.seeded import find_communities
@@ -172,6 +173,15 @@ def select_joined_agents(config: Config, table: Callable[[str], pd.DataFrame]) -
     has_joined = np.array(agents["present"], np.bool_)
     has_joined[table("churn")["agent"].to_numpy()] = True
     return has_joined
+
+
+def attribute_values(run: FinishedRun, attribute: str, kind: str = "agent") -> "pd.Series[float]":
+    """Return an attribute of all agents or posts; raise ConfigError if it is not declared."""
+    attribute_names = [name for name, params in run.config.attributes.items() if params.of == kind]
+    if attribute not in attribute_names:
+        known = ", ".join(attribute_names) or "none"
+        raise ConfigError(f"{kind}s have no attribute {printable(attribute)!r} (attributes of {kind}s: {known})")
+    return run.table(f"{kind}s")[attribute]
 
 
 def is_sampled(run: FinishedRun, table: str) -> bool:

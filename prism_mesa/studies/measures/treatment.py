@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ConfigError, printable
@@ -21,12 +22,12 @@ from prism_mesa.social.state.assignments import GROUPS
 from prism_mesa.social.state.posts import POST
 from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.measures.engagement import stay_intervals
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, is_kind, mean
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, attribute_values, is_kind, mean
 
 type Floats = npt.NDArray[np.float64]
 type Rounds = tuple[int, int]
-type Count = Callable[[FinishedRun, Rounds], tuple[Floats, npt.NDArray[np.bool_]]]
-"""Returns how many of something each agent has in some rounds, and which agents are recorded."""
+type Rates = Callable[[FinishedRun, Rounds], Floats]
+"""Returns a number for each agent from what it did in some rounds; NaN for agents without one."""
 
 
 def _acts(config: Config, key: str) -> dict[str | None, InterventionParams]:
@@ -51,7 +52,7 @@ def check_interventions(measures: Iterable[str], configs: Collection[Config]) ->
     """
     for measure in measures:
         base, _, name = measure.partition("@")
-        key = "share" if base in COUNTS else "coverage" if base in _BY_POST else ""
+        key = "share" if base in by_agent(base) else "coverage" if base in _BY_POST else ""
         names = {str(name) for config in configs for name in _acts(config, key)} if key else set()
         if key and name and name not in names and not _ROUNDS.fullmatch(name):
             known = ", ".join(sorted(names)) or "none"
@@ -68,51 +69,76 @@ def _rounds_present(run: FinishedRun, rounds: Rounds) -> Floats:
     return np.bincount(agents, np.maximum(overlap, 0), minlength=n)
 
 
-def _count_rows(table: str, action: str, run: FinishedRun, rounds: Rounds) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return how many rows of a table each agent has in some rounds, and which agents are recorded."""
-    rows, agents = run.table(table), run.table("agents")
-    is_counted = rows["round"].between(*rounds, inclusive="left")
-    if action:
-        is_counted &= rows["action"] == action
-    counts = np.bincount(rows["agent"][is_counted], minlength=len(agents))
-    return counts.astype(np.float64), agents[f"recorded_{table}"].to_numpy(np.bool_)
+def _per_round(doers: Any, table: str, run: FinishedRun, rounds: Rounds) -> Floats:
+    """Return how often each agent is among `doers`, per round on the platform.
+
+    It is NaN for agents that were not there, or whose rows of the table are not recorded.
+    """
+    agents, present = run.table("agents"), _rounds_present(run, rounds)
+    if f"recorded_{table}" in agents:
+        present = present * agents[f"recorded_{table}"].to_numpy()
+    return np.bincount(doers, minlength=len(agents)) / np.where(present > 0, present, nan)
 
 
-def _count_posts(run: FinishedRun, rounds: Rounds) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    posts, n = run.table("posts"), len(run.table("agents"))
-    is_counted = is_kind(posts, POST) & posts["round"].between(*rounds, inclusive="left").to_numpy()
-    return np.bincount(posts["author"][is_counted], minlength=n).astype(np.float64), np.ones(n, np.bool_)
+def _rows_in(run: FinishedRun, table: str, rounds: Rounds) -> pd.DataFrame:
+    rows = run.table(table)
+    return rows[rows["round"].between(*rounds, inclusive="left")]
 
 
-def _rates(count: Count, run: FinishedRun, rounds: Rounds) -> Floats:
-    """Return each agent's number per round on the platform; NaN for agents who were not there or are not recorded."""
-    counts, is_recorded = count(run, rounds)
-    present = _rounds_present(run, rounds)
-    return counts / np.where(is_recorded & (present > 0), present, np.nan)
+def _count_rows(table: str, column: str, value: str, run: FinishedRun, rounds: Rounds) -> Floats:
+    rows = _rows_in(run, table, rounds)
+    return _per_round(rows["agent"][rows[column] == value] if column else rows["agent"], table, run, rounds)
 
 
-def _difference(count: Count, name: str, run: FinishedRun) -> float:
-    """Return the mean of treated minus control agents, per round on the platform; NaN without either."""
+def _count_posts(run: FinishedRun, rounds: Rounds) -> Floats:
+    posts = _rows_in(run, "posts", rounds)
+    return _per_round(posts["author"][is_kind(posts, POST)], "posts", run, rounds)
+
+
+def _count_visits(run: FinishedRun, rounds: Rounds) -> Floats:
+    """Return in what share of its rounds on the platform each agent read a post."""
+    rows = _rows_in(run, "impressions", rounds)[["agent", "round"]].drop_duplicates()
+    return _per_round(rows["agent"], "impressions", run, rounds)
+
+
+def _count_follows(run: FinishedRun, rounds: Rounds) -> Floats:
+    if run.config.network.dynamics != "live":
+        return np.full(len(run.table("agents")), nan)
+    return _count_rows("follows", "event", "follow", run, rounds)
+
+
+def _opinions(run: FinishedRun, rounds: Rounds) -> Floats:
+    agents, name = run.table("agents"), run.config.opinions.of
+    if name is None:
+        return np.full(len(agents), nan)
+    return np.asarray(agents[name].where(agents["present"]), np.float64)
+
+
+def _mean_read(attribute: str, run: FinishedRun, rounds: Rounds) -> Floats:
+    """Return the mean of an attribute over the posts that each agent read, where true counts as 1."""
+    values, rows = attribute_values(run, attribute, "post"), _rows_in(run, "impressions", rounds)
+    if any(isinstance(value, str) for value in run.config.attributes[attribute].values or ()):
+        raise ConfigError(f"{printable(attribute)}: give it a range, or the values true and false, to read its mean")
+    n_agents, readers = len(run.table("agents")), rows["agent"].to_numpy()
+    n_read = np.bincount(readers, minlength=n_agents)
+    total = np.bincount(readers, values.to_numpy(np.float64)[rows["post"].to_numpy()], minlength=n_agents)
+    return total / np.where(n_read > 0, n_read, nan)
+
+
+def _difference(name: str, rates: Rates, run: FinishedRun) -> float:
+    """Return the mean of treated minus control agents; NaN without either."""
     rounds = _rounds(run, name)
     if rounds is None:
         return nan
-    rates, groups = _rates(count, run, rounds), run.table("agents")[name].to_numpy()
-    treated, control = (mean(rates[(groups == group) & np.isfinite(rates)]) for group in GROUPS)
+    values, groups = rates(run, rounds), run.table("agents")[name].to_numpy()
+    treated, control = (mean(values[(groups == group) & np.isfinite(values)]) for group in GROUPS)
     return treated - control
 
 
-def _level(count: Count, rounds: Rounds, run: FinishedRun) -> float:
-    """Return the mean over all agents, per round on the platform."""
-    rates = _rates(count, run, (rounds[0], min(rounds[1], run.config.rounds)))
-    return mean(rates[np.isfinite(rates)])
-
-
-def _count_visits(run: FinishedRun, rounds: Rounds) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Return in how many of some rounds each agent read a post, and which agents are recorded."""
-    rows, agents = run.table("impressions"), run.table("agents")
-    read = rows.loc[rows["round"].between(*rounds, inclusive="left"), ["agent", "round"]].drop_duplicates()
-    counts = np.bincount(read["agent"], minlength=len(agents))
-    return counts.astype(np.float64), agents["recorded_impressions"].to_numpy(np.bool_)
+def _level(rounds: Rounds, rates: Rates, run: FinishedRun) -> float:
+    """Return the mean over all agents."""
+    values = rates(run, (rounds[0], min(rounds[1], run.config.rounds)))
+    return mean(values[np.isfinite(values)])
 
 
 def _post_difference(column: str, name: str, run: FinishedRun) -> float:
@@ -144,21 +170,37 @@ def _later_engagement(name: str, run: FinishedRun) -> float:
 _SHAPES: Final = {"size": "posts", "depth": "reshares", "breadth": "posts", "structural_virality": "steps"}
 _BY_POST: Final = (*_SHAPES, "later_engagement")
 _ROUNDS: Final = re.compile(r"(\d+)(?:-(\d+))?")
-COUNTS: Final[dict[str, tuple[Count, tuple[str, ...]]]] = {
-    "impressions": (partial(_count_rows, "impressions", ""), ("impressions", "churn")),
-    "engagements": (partial(_count_rows, "engagements", ""), ("engagements", "churn")),
+_EXPOSURE: Final = "exposure_"
+_PER_ROUND: Final = "per agent and round", "on the platform"
+_ENGAGEMENTS: Final = (*_PER_ROUND, ("engagements", "churn"))
+_IMPRESSIONS: Final = (*_PER_ROUND, ("impressions", "churn"))
+_BY_AGENT: Final[dict[str, tuple[Rates, str, str, tuple[str, ...]]]] = {
+    "impressions": (partial(_count_rows, "impressions", "", ""), *_IMPRESSIONS),
+    "engagements": (partial(_count_rows, "engagements", "", ""), *_ENGAGEMENTS),
     **{
-        counter: (partial(_count_rows, "engagements", action), ("engagements", "churn"))
+        counter: (partial(_count_rows, "engagements", "action", action), *_ENGAGEMENTS)
         for counter, action in zip(COUNTERS, ACTIONS, strict=True)
     },
-    "posts": (_count_posts, ("churn",)),
-    "visits": (_count_visits, ("impressions", "churn")),
+    "posts": (_count_posts, *_PER_ROUND, ("churn",)),
+    "visits": (_count_visits, *_IMPRESSIONS),
+    "follows": (_count_follows, *_PER_ROUND, ("follows", "churn")),
+    "opinion": (_opinions, "", "at the end of the run", ()),
 }
-"""What measures by agent count, and the optional tables that they read."""
 
 
-def measures_of_treatment(name: str) -> tuple[Measure, ...]:
-    """Return the measures of an intervention with this name: by agent, then by post."""
+def by_agent(base: str) -> dict[str, tuple[Rates, str, str, tuple[str, ...]]]:
+    """Return the measures by agent: the function, unit, a phrase, and the optional tables that it reads.
+
+    A `base` such as ``exposure_misleading`` is the mean of an attribute over the posts that an agent reads.
+    """
+    if not base.startswith(_EXPOSURE):
+        return _BY_AGENT
+    mean_read = partial(_mean_read, base.removeprefix(_EXPOSURE))
+    return _BY_AGENT | {base: (mean_read, "", "(mean over the posts that an agent reads)", ("impressions",))}
+
+
+def measures_of_treatment(name: str, base: str) -> tuple[Measure, ...]:
+    """Return the measures of an intervention with this name: by agent (see `by_agent`), then by post."""
     whose = f"treated minus control posts of intervention `{name}`"
     by_post = [
         Measure(column, partial(_post_difference, column, name), f"{column} of cascades, {whose}", unit, -inf)
@@ -167,32 +209,30 @@ def measures_of_treatment(name: str) -> tuple[Measure, ...]:
     meaning = f"engagements since the act began, {whose}"
     later = partial(_later_engagement, name)
     by_post.append(Measure("later_engagement", later, meaning, "engagements", -inf, tables=("engagements",)))
-    return (*_by_agent(_difference, name, f", treated minus control agents of intervention `{name}`", -inf), *by_post)
+    whose = f", treated minus control agents of intervention `{name}`"
+    return (*_make_by_agent(base, partial(_difference, name), whose), *by_post)
 
 
-def measures_in_rounds(text: str) -> tuple[Measure, ...]:
+def measures_in_rounds(text: str, base: str) -> tuple[Measure, ...]:
     """Return the means over all agents in rounds (``24``: from round 24 on; ``24-47``); empty for another text."""
     if not (match := _ROUNDS.fullmatch(text)):
         return ()
     first, last = match.groups()
     rounds = int(first), int(last or 1_000_000_000) + 1
     when = f"from round {first} on" if last is None else f"in rounds {first} to {last}"
-    return _by_agent(_level, rounds, f", {when}", 0.0)
+    return _make_by_agent(base, partial(_level, rounds), f", {when}")
 
 
-def _by_agent(
-    function: Callable[[Count, Any, FinishedRun], float], argument: object, whose: str, low: float
-) -> tuple[Measure, ...]:
-    """Return a measure for each count: `function` of the count, an argument and the run."""
-    unit = "per agent and round"
+def _make_by_agent(base: str, number: Callable[[Rates, FinishedRun], float], whose: str) -> tuple[Measure, ...]:
+    """Return the measures by agent, each `number` of its function and the run."""
     return tuple(
         Measure(
-            measure,
-            partial(function, count, argument),
-            f"{measure} {unit} on the platform{whose}",
-            f"{measure} {unit}",
-            low,
+            name,
+            partial(number, rates),
+            f"{' '.join(filter(None, (name, unit, phrase)))}{whose}",
+            f"{name} {unit}" if unit else "",
+            -inf,
             tables=tables,
         )
-        for measure, (count, tables) in COUNTS.items()
+        for name, (rates, unit, phrase, tables) in by_agent(base).items()
     )

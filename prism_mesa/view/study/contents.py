@@ -74,7 +74,7 @@ def _find_entry(name: str) -> Measure | None:
     if function and hasattr(sys.modules.get(module), function):
         return find_measure(name)
     base, separator, attribute = name.partition("@")
-    return measures_by_attribute(attribute).get(base) if separator else MEASURES.get(name)
+    return measures_by_attribute(attribute, base).get(base) if separator else MEASURES.get(name)
 
 
 def measure_meaning(measure: str) -> str:

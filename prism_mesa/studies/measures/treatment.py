@@ -96,7 +96,6 @@ def _count_posts(run: FinishedRun, rounds: Rounds) -> Floats:
 
 
 def _count_visits(run: FinishedRun, rounds: Rounds) -> Floats:
-    """Return in what share of its rounds on the platform each agent read a post."""
     rows = _rows_in(run, "impressions", rounds)[["agent", "round"]].drop_duplicates()
     return _per_round(rows["agent"], "impressions", run, rounds)
 
@@ -125,14 +124,16 @@ def _mean_read(attribute: str, run: FinishedRun, rounds: Rounds) -> Floats:
     return total / np.where(n_read > 0, n_read, nan)
 
 
-def _difference(name: str, rates: Rates, run: FinishedRun) -> float:
-    """Return the mean of treated minus control agents; NaN without either."""
-    rounds = _rounds(run, name)
-    if rounds is None:
-        return nan
-    values, groups = rates(run, rounds), run.table("agents")[name].to_numpy()
+def _contrast(values: Floats, groups: Any) -> float:
+    """Return the mean of treated minus the mean of control, without NaN; NaN without either."""
     treated, control = (mean(values[(groups == group) & np.isfinite(values)]) for group in GROUPS)
     return treated - control
+
+
+def _difference(name: str, rates: Rates, run: FinishedRun) -> float:
+    """Return the mean of treated minus control agents."""
+    rounds = _rounds(run, name)
+    return nan if rounds is None else _contrast(rates(run, rounds), run.table("agents")[name].to_numpy())
 
 
 def _level(rounds: Rounds, rates: Rates, run: FinishedRun) -> float:
@@ -142,33 +143,29 @@ def _level(rounds: Rounds, rates: Rates, run: FinishedRun) -> float:
 
 
 def _post_difference(column: str, name: str, run: FinishedRun) -> float:
-    """Return the mean of a column of cascades for treated minus control roots; NaN without either."""
+    """Return the mean of treated minus control roots: of a column of `cascades`, or of later engagements."""
     rounds = _rounds(run, name, "coverage")
     if rounds is None:
         return nan
-    posts, trees = run.table("posts"), run.table("cascades")
-    trees = trees[posts[f"{name}_round"].to_numpy()[trees["root"].to_numpy()] < rounds[1]]
-    groups = posts[name].to_numpy()[trees["root"].to_numpy()]
-    treated, control = (mean(trees[column].to_numpy(np.float64)[groups == group]) for group in GROUPS)
-    return treated - control
+    posts, roots = run.table("posts"), run.table("cascades")["root"].to_numpy()
+    start = posts[f"{name}_round"].to_numpy()
+    if column == _LATER:
+        rows = run.table("engagements")[["root", "round"]]
+        is_later = rows["round"].between(start[rows["root"]], rounds[1], inclusive="left")
+        values = np.bincount(rows["root"][is_later], minlength=len(posts))[roots].astype(np.float64)
+    else:
+        values = run.table("cascades")[column].to_numpy(np.float64)
+    return _contrast(np.where(start[roots] < rounds[1], values, nan), posts[name].to_numpy()[roots])
 
 
-def _later_engagement(name: str, run: FinishedRun) -> float:
-    """Return the mean number of engagements since the act began, treated minus control roots; NaN without either."""
-    rounds = _rounds(run, name, "coverage")
-    if rounds is None:
-        return nan
-    posts, rows = run.table("posts"), run.table("engagements")
-    start, root = posts[f"{name}_round"].to_numpy(), rows["root"].to_numpy()
-    is_later = (rows["round"].to_numpy() >= start[root]) & (rows["round"].to_numpy() < rounds[1])
-    counts = np.bincount(root[is_later], minlength=len(posts)).astype(np.float64)
-    groups = posts[name].to_numpy()
-    treated, control = (mean(counts[(groups == group) & (start < rounds[1])]) for group in GROUPS)
-    return treated - control
-
-
-_SHAPES: Final = {"size": "posts", "depth": "reshares", "breadth": "posts", "structural_virality": "steps"}
-_BY_POST: Final = (*_SHAPES, "later_engagement")
+_LATER: Final = "later_engagement"
+_BY_POST: Final = {
+    "size": ("posts", "of cascades"),
+    "depth": ("reshares", "of cascades"),
+    "breadth": ("posts", "of cascades"),
+    "structural_virality": ("steps", "of cascades"),
+    _LATER: ("engagements", "since the act began"),
+}
 _ROUNDS: Final = re.compile(r"(\d+)(?:-(\d+))?")
 _EXPOSURE: Final = "exposure_"
 _PER_ROUND: Final = "per agent and round", "on the platform"
@@ -201,16 +198,15 @@ def by_agent(base: str) -> dict[str, tuple[Rates, str, str, tuple[str, ...]]]:
 
 def measures_of_treatment(name: str, base: str) -> tuple[Measure, ...]:
     """Return the measures of an intervention with this name: by agent (see `by_agent`), then by post."""
-    whose = f"treated minus control posts of intervention `{name}`"
-    by_post = [
-        Measure(column, partial(_post_difference, column, name), f"{column} of cascades, {whose}", unit, -inf)
-        for column, unit in _SHAPES.items()
-    ]
-    meaning = f"engagements since the act began, {whose}"
-    later = partial(_later_engagement, name)
-    by_post.append(Measure("later_engagement", later, meaning, "engagements", -inf, tables=("engagements",)))
-    whose = f", treated minus control agents of intervention `{name}`"
-    return (*_make_by_agent(base, partial(_difference, name), whose), *by_post)
+    whose = f", treated minus control {{}} of intervention `{name}`"
+    by_post = (
+        Measure(
+            *(column, partial(_post_difference, column, name), f"{column} {phrase}{whose.format('posts')}", unit, -inf),
+            tables=("engagements",) if column == _LATER else (),
+        )
+        for column, (unit, phrase) in _BY_POST.items()
+    )
+    return (*_make_by_agent(base, partial(_difference, name), whose.format("agents")), *by_post)
 
 
 def measures_in_rounds(text: str, base: str) -> tuple[Measure, ...]:

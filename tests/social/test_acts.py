@@ -57,16 +57,21 @@ EVERY_ACT = {
 }
 
 
+DRAWN = {f"feed_candidates_{name}": 3 for name in ("out_of_network", "two_hops", "followed")}
+
+
 @pytest.mark.parametrize("kind", EVERY_ACT)
-def test_a_share_of_0_changes_nothing_and_a_share_of_1_is_everybody(kind):
-    plain = acting()
-    nobody = acting({"name": "act", "at": 1, "share": 0, kind: EVERY_ACT[kind]})
+@pytest.mark.parametrize("candidates", [{}, DRAWN, DRAWN | {"feed_candidates_trending": 4, "feed_slots_search": 2}])
+def test_a_share_of_0_changes_nothing_and_a_share_of_1_is_everybody(kind, candidates):
+    plain = acting(**candidates)
+    nobody = acting({"name": "act", "at": 1, "share": 0, kind: EVERY_ACT[kind]}, **candidates)
     noted = {"records", "totals"}  # of the posts that were met
     assert {*differing(plain, nobody)} <= noted
     for table in ("transitions", "engagements", "rounds"):
         assert nobody.recorder.tables[table] == plain.recorder.tables[table]
-    everybody = acting({"at": 1, kind: EVERY_ACT[kind], "name": "act"})
-    assert differing(everybody, acting({"name": "act", "at": 1, "share": 1, kind: EVERY_ACT[kind]})) == []
+    everybody = acting({"at": 1, kind: EVERY_ACT[kind], "name": "act"}, **candidates)
+    treated = acting({"name": "act", "at": 1, "share": 1, kind: EVERY_ACT[kind]}, **candidates)
+    assert differing(everybody, treated) == []
     assert {*differing(plain, everybody)} > noted
 
 
@@ -420,9 +425,10 @@ def test_interventions_apply_in_order_of_their_rounds_and_keep_their_numbers():
         acting(later, {"at": 0, "remove": {"posts": "post.likez > 2"}})
 
 
-def test_more_labels_than_there_are_bits_for_are_refused():
-    with pytest.raises(ConfigError, match="33 labels and frictions"):
-        acting(*[{"at": 0, "friction": {"on": "like", "abandon": 0.1}}] * 33)
+@pytest.mark.parametrize("act", [{"friction": {"on": "like", "abandon": 0.1}}, {"filter": {"posts": TOXIC}}])
+def test_more_acts_than_there_are_bits_for_are_refused(act):
+    with pytest.raises(ConfigError, match="33 acts"):
+        acting(*[{"at": 0, **act}] * 33)
 
 
 def test_a_downrank_in_units_of_relevance_counts_in_a_feed_by_preference():

@@ -70,31 +70,36 @@ class RankedFeed:
         order: Indices into `candidates`, best first, without repeated roots.
         repeat_factors: For each index in `order`, the factors for better posts by the same author or group.
         slots: Posts that may be shown in addition to the ranked posts.
-        acts, acts_out: What interventions change in the feed, and the posts that they leave out.
+        acts: What interventions change in feeds.
+        acts_out: The posts that they leave out.
     """
 
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row, platform = model, row, model.platform
         rows = np.array([row])
         feeds = platform.feeds.assign(rows, AgentColumns(platform, rows), platform.assignments)
-        [(_, self.params, user_feed, acts)] = feeds
+        [(_, self.params, user_feed)] = feeds
         n_agents, current_round = len(platform.population), platform.round
-        self.acts = feed_acts(platform, acts).in_units_of(self.params.ranking)
-        self.outbox = make_outbox(platform.posts, self.params, n_agents, current_round, is_hidden=self.acts.is_hidden)
+        [(_, acts)] = feed_acts(platform, rows).split(rows, self.params)
+        self.acts = acts.in_units_of(self.params.ranking)
+        self.outbox = make_outbox(platform.posts, self.params, n_agents, current_round, acts=acts)
         feed_state = self.outbox, platform.population, platform.posts, self.params, platform.streams, current_round
-        discoveries = discover(rows.astype(np.int32), *feed_state, self.acts.is_hidden)
+        discoveries = discover(rows.astype(np.int32), *feed_state, self.acts)
         self.scoring = make_scoring(*feed_state, discoveries, platform.groups, self.acts)
         self.slots = discoveries.limit_to(self.params.slots)
         post, is_followed = self._list_candidates()
         self._n_followed = int(is_followed.sum())
         shift = self._added_scores(post, is_followed)
-        hidden = np.flatnonzero(self.acts.is_hidden) + self.outbox.first
-        self.acts_out = {*hidden.tolist(), *post[shift == -np.inf].tolist()}
+        self.acts_out = {*post[shift == -np.inf].tolist()}
+        if len(self.acts.reader_bits):
+            self.acts_out |= {
+                *(np.flatnonzero(self.acts.are_hidden(self.acts.reader_bits[row])) + self.outbox.first).tolist()
+            }
         self.listed_indices = np.flatnonzero(self._can_show(post) & (shift > -np.inf))
         visible = post[self.listed_indices], is_followed[self.listed_indices]
         self.candidates = Candidates(platform, row, self.params, user_feed, self.outbox, self.scoring, *visible)
         self.scored: ScoredCandidates | None = explain_scores(self.candidates) if len(visible[0]) else None
-        if self.scored is not None and self.acts:
+        if self.scored is not None and shift.any():
             self.scored = self.scored.with_added(shift[self.listed_indices])
         self.order, self.repeat_factors = self._rank_candidates()
 
@@ -112,8 +117,10 @@ class RankedFeed:
     def _added_scores(self, post: Ints, is_followed: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Return what acts of the platform add to the score of each candidate, -inf to leave it out."""
         added, rows = np.zeros(len(post)), np.flatnonzero(post >= 0)
-        if len(self.acts.shift):
-            added[rows] += self.acts.shift[post[rows] - self.outbox.first]
+        if len(self.acts.reader_bits):
+            bits = self.acts.post_bits[post[rows] - self.outbox.first] & self.acts.reader_bits[self.row]
+            for act, score in enumerate(self.acts.score.tolist()):
+                added[rows[bits >> np.uint32(act) & 1 == 1]] += score
         if self.acts.pair_shift is not None:
             added += self.acts.pair_shift(np.full(len(post), self.row, np.int32), post.astype(np.int32), is_followed)
         return added

@@ -13,11 +13,13 @@ import numpy.typing as npt
 from prism_mesa.kernels.compiling import inline_kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Audience, Outbox, writer_index
-from prism_mesa.kernels.feeds.scoring import READERS, RankScratch, Scoring
+from prism_mesa.kernels.feeds.scoring import READERS, RankScratch, Scoring, hiding_bits
 from prism_mesa.kernels.lanes import LANES, prefetch
 from prism_mesa.kernels.ordering import is_among
 
 NO_POST: Final = -1
+_MAX_DRAWS: Final = 64
+"""Maximum number of draws of a post, until one is not taken out for the reader."""
 
 
 @inline_kernel
@@ -37,18 +39,19 @@ def extra_candidate(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, 
     first_two_hops, first_trending = scoring.n_outsiders, scoring.n_outsiders + scoring.n_two_hops
     first_search = first_trending + len(scoring.trending)
     if number < first_two_hops:
-        u = uniform(mix(mix(scoring.outsider_key, np.uint64(number)), np.uint64(reader)))
-        local = np.int64(u * outbox.n)
-        if len(scoring.shown) > 0:
-            local = np.int64(scoring.shown[np.int64(u * len(scoring.shown))])
+        key = mix(mix(scoring.outsider_key, np.uint64(number)), np.uint64(reader))
+        for draw in range(_MAX_DRAWS):
+            local = np.int64(uniform(mix(key, np.uint64(draw)) if draw else key) * outbox.n)
+            if not is_taken_out(local, reader, scoring):
+                break
     elif number < first_trending:
         local = _draw_two_hops(number - first_two_hops, reader, outbox, scoring, audience)
     elif number < first_search:
         local = np.int64(scoring.trending[number - first_trending])
     elif scoring.query[reader] >= 0:
         local = np.int64(scoring.search_results[scoring.query[reader], number - first_search])
-    if local == NO_POST:
-        return local
+    if local == NO_POST or is_taken_out(local, reader, scoring):
+        return np.int64(NO_POST)
     author = scoring.author[outbox.first + local]
     if author == reader or is_among(audience.indices, audience.indptr[reader], audience.indptr[reader + 1], author):
         return np.int64(NO_POST)
@@ -68,9 +71,24 @@ def _draw_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, aud
     if not outbox.has_posts[agent >> 6] >> np.uint64(agent & 63) & np.uint64(1):
         return np.int64(NO_POST)
     w = writer_index(outbox.has_posts, outbox.writers, agent)
-    n = np.int64(outbox.start[w + 1]) - np.int64(outbox.start[w])
-    place = outbox.start[w] + np.int64(uniform(mix(key, np.uint64(2))) * n)
-    return np.int64(outbox.item[place] >> BITS_33)
+    n_shown = np.int64(0)
+    for item in outbox.item[outbox.start[w] : outbox.start[w + 1]]:
+        n_shown += not is_taken_out(np.int64(item >> BITS_33), reader, scoring)
+    if n_shown == 0:
+        return np.int64(NO_POST)
+    left, place = np.int64(uniform(mix(key, np.uint64(2))) * n_shown), np.int64(outbox.start[w])
+    local = np.int64(outbox.item[place] >> BITS_33)
+    while left > 0 or is_taken_out(local, reader, scoring):
+        left -= not is_taken_out(local, reader, scoring)
+        place += 1
+        local = np.int64(outbox.item[place] >> BITS_33)
+    return local
+
+
+@inline_kernel
+def is_taken_out(local: Any, reader: Any, scoring: Scoring) -> Any:
+    """Return whether an act of the platform takes a visible post out of a reader's candidates."""
+    return len(scoring.post_bits) > 0 and scoring.post_bits[local] & hiding_bits(reader, scoring) != 0
 
 
 @inline_kernel
@@ -95,13 +113,16 @@ def gather(
     n_more, end, max_candidates = n_extras(scoring), np.int64(0), len(scratch.fresh) - LANES
     for j in range(n):
         start, last = scratch.author_ends[j - 1] if j > 0 else 0, scratch.author_ends[j]
-        n_posts = _n_items(start, last, scratch)
+        n_posts, begin = _n_items(start, last, scratch), end
+        bits = hiding_bits(readers[first + j], scoring) & ~scoring.common
         n_kept = _n_kept(n_posts, scoring)
-        if max(end + n_kept + n_more, n_posts) > max_candidates:
+        if end + n_posts + n_more > max_candidates:
             return np.int64(j)
         if n_kept < n_posts:
-            keep_newest(start, last, n_posts, n_kept, outbox, scratch)
+            keep_newest(start, last, n_kept, bits, outbox, scoring, scratch)
         end = copy_items(start, last, end, outbox, scratch)
+        if bits:
+            end = drop_taken_out(begin, end, bits, scoring, scratch)
         scratch.followed_ends[j] = end
         if n_more > 0:
             end = _add_extras(readers[first + j], end, audience, outbox, scoring, scratch)
@@ -191,17 +212,19 @@ def _n_kept(n: Any, scoring: Scoring) -> Any:
 
 
 @kernel_step
-def keep_newest(first: Any, last: Any, n: Any, max_items: Any, outbox: Outbox, scratch: RankScratch) -> None:
-    """Limit the `n` items of some authors to the `max_items` newest."""
+def keep_newest(
+    first: Any, last: Any, max_items: Any, bits: Any, outbox: Outbox, scoring: Scoring, scratch: RankScratch
+) -> None:
+    """Limit the items of some authors to the `max_items` newest, not counting those that acts with `bits` take out."""
     n_keys = np.int64(0)
     for i in range(first, last):
         for place in range(scratch.begin[i], scratch.begin[i] + scratch.n_items[i]):
             scratch.key[n_keys] = outbox.item[place] >> BITS_33
-            n_keys += 1
+            n_keys += not bits or scoring.post_bits[scratch.key[n_keys]] & bits == 0
     low, high = np.int64(0), np.int64(outbox.n)  # all items from `high` on are kept, and none below `low`
     while low < high:
         middle, newer = (low + high) >> 1, np.int64(0)
-        for k in range(n):
+        for k in range(n_keys):
             newer += scratch.key[k] >= np.uint64(middle)
         if newer <= max_items:
             high = middle
@@ -235,6 +258,18 @@ def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, scratch: RankScr
 
 
 @kernel_step
+def drop_taken_out(first: Any, end: Any, bits: Any, scoring: Scoring, scratch: RankScratch) -> Any:
+    """Drop the candidates from `first` on that acts with `bits` take out; return the new end."""
+    n = first
+    for place in range(first, end):
+        i, target = np.uint64(place), np.uint64(n)
+        tag = scratch.tag[i]
+        scratch.root[target], scratch.tag[target] = scratch.root[i], tag
+        n += scoring.post_bits[np.uint64(tag >> np.uint32(1))] & bits == 0
+    return n
+
+
+@kernel_step
 def _add_extras(
     reader: Any, end: Any, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch
 ) -> Any:
@@ -250,7 +285,7 @@ def _add_extras(
 
 @lean_kernel
 def count_candidates(readers: Int32, audience: Audience, outbox: Outbox, scoring: Scoring, scratch: RankScratch) -> Any:
-    """Return the total number of candidates of some readers, including posts that they know.
+    """Return an upper bound of the number of candidates of some readers, including posts that they know.
 
     It is -1 if one reader has more followees than `scratch` has room for.
     """

@@ -105,7 +105,6 @@ class Scoring(NamedTuple):
         max_followed: Maximum number of posts by followed agents, or -1 for all (`feed.candidates.followed`).
         n_outsiders, outsider_key: Number of posts drawn from the whole platform for each reader, and the key of their
             draws (`feed.candidates.out_of_network`).
-        shown: Local numbers of the posts to draw from; empty if all visible posts can be shown.
         n_two_hops, two_hops_key: The same for posts by followees of followees (`feed.candidates.two_hops`).
         trending: Local numbers of trending posts, the same for all readers (`feed.candidates.trending`).
         search_results: Local numbers of the results of a search for each topic, shape (topics, posts), then `NO_POST`.
@@ -120,9 +119,13 @@ class Scoring(NamedTuple):
         author: Authors of all posts.
         user_scores: Scores of all candidates, in the order of `gathering.list_candidates`, for `USER_SCORES`; -inf
             drops a candidate.
-        shift: Added to the score of each visible post; empty if nothing is added.
-        pair_shift: Added to the score of each candidate, in the same order; empty if nothing is added. Candidates with
-            -inf are dropped.
+        post_bits, reader_bits: The acts of the platform that apply to each visible post, and to each agent; empty if
+            there are none. Each act has a bit.
+        act_score: What each of these acts adds to the score of a post.
+        hiding: The bits of acts that take posts out of the candidates instead.
+        common: The bits of these acts that apply to all readers, so that their posts are in no author's list.
+        pair_shift: Added to the score of each candidate, in the order of `user_scores`; empty if nothing is added.
+            Candidates with -inf are dropped.
     """
 
     mode: int
@@ -135,7 +138,6 @@ class Scoring(NamedTuple):
     max_followed: int
     n_outsiders: int
     outsider_key: np.uint64
-    shown: Int32
     n_two_hops: int
     two_hops_key: np.uint64
     trending: Int32
@@ -150,7 +152,11 @@ class Scoring(NamedTuple):
     n_groups: int
     author: Int32
     user_scores: Floats
-    shift: Floats
+    post_bits: npt.NDArray[np.uint32]
+    reader_bits: npt.NDArray[np.uint32]
+    act_score: Floats
+    hiding: np.uint32
+    common: np.uint32
     pair_shift: Floats
 
 
@@ -160,6 +166,21 @@ def _ascending_bits(score: float) -> np.uint64:
     rounded = np.float32(score)
     bits = np.uint64(np.float32(0.0 if rounded == 0.0 else rounded).view(np.uint32))  # -0 is 0
     return ~bits & LOWER if bits >> np.uint64(31) else bits | np.uint64(1 << 31)
+
+
+@inline_kernel
+def hiding_bits(reader: Any, scoring: Scoring) -> Any:
+    """Return the bits of acts that take posts out for a reader."""
+    return scoring.reader_bits[reader] & scoring.hiding if len(scoring.reader_bits) > 0 else np.uint32(0)
+
+
+@inline_kernel
+def _sum_scores(bits: Any, scoring: Scoring) -> float:
+    total = 0.0
+    for act in range(len(scoring.act_score)):
+        if bits >> np.uint32(act) & np.uint32(1):
+            total += scoring.act_score[act]
+    return total
 
 
 @inline_kernel
@@ -204,11 +225,13 @@ def score_fresh(
 
     In mode `USER_SCORES`, the score of candidate 0 is at `first_score`.
     """
-    n_kept, is_shifted = np.int64(0), len(scoring.shift) > 0
+    n_kept, bits = np.int64(0), np.uint32(0)
+    if len(scoring.reader_bits) > 0:
+        bits = scoring.reader_bits[reader] & ~scoring.hiding
     for i in range(n):
         candidate = scratch.fresh[i]
         tag = scratch.tag[np.uint64(candidate)]
-        if scoring.mode == CHRONOLOGICAL and not is_shifted and len(scoring.pair_shift) == 0:
+        if scoring.mode == CHRONOLOGICAL and not bits and len(scoring.pair_shift) == 0:
             scratch.key[i] = tag
             n_kept += 1
             continue
@@ -218,8 +241,8 @@ def score_fresh(
                 continue
         else:
             score = score_post(reader, np.int64(tag >> np.uint32(1)), candidate >= followed_end, first, scoring)
-        if is_shifted:
-            score += scoring.shift[np.int64(tag >> np.uint32(1))]
+        if bits:
+            score += _sum_scores(bits & scoring.post_bits[np.int64(tag >> np.uint32(1))], scoring)
         if len(scoring.pair_shift) > 0:
             score += scoring.pair_shift[first_score + candidate]
             if scoring.pair_shift[first_score + candidate] == -np.inf:

@@ -194,12 +194,15 @@ class FeedParams(Params):
         return None if mode is None else mode.weights
 
     @property
+    def discovers(self) -> bool:
+        """Whether a feed shows trending posts or search results."""
+        return any((self.candidates.trending, self.candidates.search, self.slots.trending, self.slots.search))
+
+    @property
     def shows_unfollowed(self) -> bool:
         """Whether a feed may show posts of authors that the reader does not follow."""
-        extra, slots = self.candidates, self.slots
         n_drawn = self.weights.out_of_network if self.weights is not None else 0
-        candidates = extra.out_of_network, extra.two_hops, extra.trending, extra.search
-        return any((*candidates, slots.trending, slots.search, n_drawn))
+        return self.discovers or any((self.candidates.out_of_network, self.candidates.two_hops, n_drawn))
 
 
 def _check_effect(effect: object) -> object:

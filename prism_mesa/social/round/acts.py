@@ -26,7 +26,7 @@ from prism_mesa.social.round.feeds import NO_FEED_ACTS, FeedActs, Int32
 from prism_mesa.social.state.assignments import CONTROL, NOT_ELIGIBLE, TREATED
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.events import REPLY as REPLY_ACTION
-from prism_mesa.social.state.feeds import read_expression, readable_fields
+from prism_mesa.social.state.feeds import FEED_ACTS, read_expression, readable_fields
 from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, Rows
 from prism_mesa.social.state.post_acts import NOT_MET, NOT_SUSPENDED
 from prism_mesa.social.state.posts import NO_PARENT, POST_COUNTERS, REPLY
@@ -36,8 +36,8 @@ from prism_mesa.statechart.checks import suggest_field
 
 type Mask = npt.NDArray[np.bool_]
 
-MAX_MARKS: Final = 32
-"""Maximum number of labels and frictions in a round."""
+MAX_ACTS: Final = 32
+"""Maximum number of labels and frictions in a round, and of acts on feeds."""
 _READER_FIELDS: Final = ("post.relevance", "post.utility", "post.in_network")
 
 
@@ -47,10 +47,11 @@ def check_acts(params: SocialParams, declared: Attributes) -> None:
     Raises:
         ConfigError: If an act reads an unknown field, or a field that does not exist where it is read.
     """
-    marking = [act for act in params.interventions if act.kind in ("label", "friction")]
-    n_marks = max((sum(other.applies_in(act.at) for other in marking) for act in marking), default=0)
-    if n_marks > MAX_MARKS:
-        raise ConfigError(f"interventions: {n_marks} labels and frictions in one round (at most {MAX_MARKS})")
+    for kinds in (("label", "friction"), FEED_ACTS):
+        acts = [act for act in params.interventions if act.kind in kinds]
+        n = max((sum(other.applies_in(act.at) for other in acts) for act in acts), default=0)
+        if n > MAX_ACTS:
+            raise ConfigError(f"interventions: {n} acts of {', '.join(kinds)} in one round (at most {MAX_ACTS})")
     fields = readable_fields(declared)
     posts = [name for name in fields if name.startswith("post.") and name not in _READER_FIELDS]
     agents = [name for name in fields if name.startswith("agent.")]
@@ -316,45 +317,46 @@ def hidden_from(platform: Platform, row: int, posts: Rows) -> Mask:
     acts = active_acts(platform, "remove", "suspend", "filter")
     applying = [index for index, act in acts if select_targets(platform, index, act, np.array([row]))[0]]
     is_hidden = hidden_posts(platform, applying, posts)
-    if (pair_shift := feed_acts(platform, applying).pair_shift) is not None:
+    if (pair_shift := feed_acts(platform, np.array([row])).pair_shift) is not None:
         is_followed = np.isin(platform.posts.author[posts], platform.network.followees(row))
         is_hidden |= pair_shift(np.full(len(posts), row, np.int32), posts.astype(np.int32), is_followed) == -np.inf
     return is_hidden
 
 
-def feed_acts(platform: Platform, acts: Sequence[int]) -> FeedActs:
-    """Return what interventions change in the feeds of agents to which they apply."""
-    if all(platform.configured.interventions[index].set for index in acts):
+def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
+    """Return what acts of the platform change in the feeds of some agents."""
+    acts = [*active_acts(platform, *FEED_ACTS)]
+    if not acts:
         return NO_FEED_ACTS
-    first = platform.posts.first_visible(platform.round, platform.params.feed.window)
-    visible = np.arange(first, len(platform.posts))
-    is_hidden, shift = hidden_posts(platform, acts, visible), np.zeros(len(visible))
-    for_pairs: list[tuple[str, float, str]] = []
-    for index in acts:
-        act = platform.configured.interventions[index]
-        where, params = f"interventions: {index}: {act.kind}.posts", act.filter or act.downrank
-        if params is None:
-            continue
-        if not _reads_only_posts(params):
-            for_pairs.append((params.posts, -np.inf if act.downrank is None else act.downrank.score, where))
+    visible = np.arange(platform.posts.first_visible(platform.round, platform.params.feed.window), len(platform.posts))
+    post_bits, reader_bits = np.zeros(len(visible), np.uint32), np.zeros(len(platform.population), np.uint32)
+    scores, for_pairs = np.zeros(len(acts)), list[tuple[np.uint32, str, float, str]]()
+    for i, (index, act) in enumerate(acts):
+        bit, params, where = np.uint32(1 << i), act.filter or act.downrank, f"interventions: {index}: {act.kind}.posts"
+        score = -np.inf if act.downrank is None else act.downrank.score
+        if params is not None and not _reads_only_posts(params):
+            for_pairs.append((bit, params.posts, score, where))
         elif act.downrank is not None:
             columns = _columns_of_posts(platform, visible)
-            shift += act.downrank.score * truth(params.posts, columns, columns, len(visible), where)
+            post_bits |= bit * truth(act.downrank.posts, columns, columns, len(visible), where)
+            scores[i] = score
+        else:
+            post_bits |= bit * hidden_posts(platform, [index], visible)
+            scores[i] = score
+        reader_bits[readers[select_targets(platform, index, act, readers)]] |= bit
+    pair_bits = np.uint32(sum(int(bit) for bit, *_ in for_pairs))
+    reader_bits &= np.bitwise_or.reduce(post_bits, initial=pair_bits)  # other acts change nothing
 
     def pair_shift(readers: Int32, posts: Int32, is_followed: Mask) -> npt.NDArray[np.float64]:
         total, rows = np.zeros(len(posts)), np.flatnonzero(posts != NO_POST)
-        agents = AgentColumns(platform, readers[rows])
+        agents, bits = AgentColumns(platform, readers[rows]), reader_bits[readers[rows]]
         columns = CandidateColumns(platform, readers[rows], posts[rows], is_followed[rows])
-        for text, score, where in for_pairs:
-            total[rows[truth(text, agents, columns, len(rows), where)]] += score
+        for bit, text, score, where in for_pairs:
+            total[rows[truth(text, agents, columns, len(rows), where) & (bits & bit != 0)]] += score
         return total
 
-    none = NO_FEED_ACTS
-    return FeedActs(
-        is_hidden if is_hidden.any() else none.is_hidden,
-        shift if shift.any() else none.shift,
-        pair_shift if for_pairs else None,
-    )
+    common = np.bitwise_and.reduce(reader_bits[readers], initial=np.uint32(0xFFFFFFFF))
+    return FeedActs(post_bits, reader_bits, scores, common, pair_bits, pair_shift if for_pairs else None)
 
 
 def _marking_acts(platform: Platform) -> list[tuple[int, InterventionParams]]:

@@ -56,6 +56,7 @@ from prism_mesa.streams import Streams
 type Ids = npt.NDArray[np.integer[Any]]
 type Scores = npt.NDArray[np.float64]
 type Int32 = npt.NDArray[np.int32]
+type Bits = npt.NDArray[np.uint32]
 type Scorer = Callable[[Int32, Int32, npt.NDArray[np.bool_]], Scores]
 """A function of readers, post ids (-1 for none) and whether the reader follows the author; it returns scores."""
 
@@ -88,28 +89,56 @@ _free_scratch: Final[deque[RankScratch]] = deque()
 
 
 class FeedActs(NamedTuple):
-    """What acts of the platform change in the feeds of some readers.
+    """What acts of the platform change in feeds; each act has a bit.
 
     Attributes:
-        is_hidden: Whether each visible post is left out; empty if none is.
-        shift: Added to the score of each visible post; empty if nothing is added.
-        pair_shift: Returns what is added to the score of each candidate, -inf to leave it out; None: nothing.
+        post_bits, reader_bits: The acts that apply to each visible post, and to each agent; empty without acts.
+        score: What each act adds to the score of a post; -inf for acts that leave posts out.
+        common: The bits of acts that apply to all readers.
+        pair_bits: The bits of acts that apply to pairs of reader and post.
+        pair_shift: Returns what these acts add to the score of each candidate.
     """
 
-    is_hidden: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
-    shift: Scores = _NO_SCORES
+    post_bits: Bits = np.zeros(0, np.uint32)
+    reader_bits: Bits = np.zeros(0, np.uint32)
+    score: Scores = _NO_SCORES
+    common: np.uint32 = np.uint32(0)
+    pair_bits: np.uint32 = np.uint32(0)
     pair_shift: Scorer | None = None
 
+    @property
+    def hiding(self) -> np.uint32:
+        """The bits of acts that leave posts out."""
+        return np.uint32(sum(1 << act for act in np.flatnonzero(self.score == -np.inf).tolist()))
+
+    def are_hidden(self, bits: np.uint32) -> npt.NDArray[np.bool_]:
+        """Return which visible posts acts with these bits leave out."""
+        return np.asarray(self.post_bits & bits & self.hiding != 0)
+
+    def split(self, readers: Ids, params: FeedParams) -> Iterator[tuple[Ids, Self]]:
+        """Yield readers without acts, with acts on posts, and with acts on pairs, with their acts.
+
+        If feeds show trending posts or search results, which are the same for many readers, all readers of a group have
+        the same acts.
+        """
+        if not len(self.reader_bits):
+            yield readers, self
+            return
+        bits = self.reader_bits[readers]
+        groups = bits if params.discovers else np.where(bits & self.pair_bits != 0, 2, bits != 0)
+        for group in np.unique(groups):
+            members = groups == group
+            first_bits = bits[members.argmax()]
+            acts = self if first_bits & self.pair_bits else self._replace(pair_shift=None)
+            yield readers[members], acts if first_bits else type(self)()
+
     def in_units_of(self, ranking: str) -> Self:
-        """Return the acts with shifts in the units of a ranking: `preference` ranks by similarity, not relevance."""
+        """Return the acts with scores in the units of a ranking: `preference` ranks by similarity, not relevance."""
         if ranking != "preference":
             return self
         scale, pair_shift = 2 * UNIT_LENGTH, self.pair_shift
         scaled = None if pair_shift is None else lambda *candidates: scale * pair_shift(*candidates)
-        return self._replace(shift=scale * self.shift, pair_shift=scaled)
-
-    def __bool__(self) -> bool:
-        return bool(len(self.is_hidden) or len(self.shift) or self.pair_shift is not None)
+        return self._replace(score=scale * self.score, pair_shift=scaled)
 
 
 NO_FEED_ACTS: Final = FeedActs()
@@ -137,7 +166,7 @@ class RankInputs(NamedTuple):
     scoring: Scoring
 
     def count(self, readers: Int32) -> int:
-        """Return the number of candidates of some readers, including posts that they have read."""
+        """Return an upper bound of the number of candidates of some readers."""
         n = -1
 
         def count(scratch: RankScratch) -> bool:
@@ -150,10 +179,16 @@ class RankInputs(NamedTuple):
 
     def list_all(self, readers: Int32) -> CandidateList:
         """Return all candidates of some readers."""
-        n = self.count(readers)
-        candidates = CandidateList(np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.bool_))
-        self._with_scratch(lambda scratch: list_candidates(readers, *self, scratch, *candidates) == n)
-        return candidates
+        n_max, n = self.count(readers), -1
+        reader, post, is_followed = np.empty(n_max, np.int32), np.empty(n_max, np.int32), np.empty(n_max, np.bool_)
+
+        def list_some(scratch: RankScratch) -> bool:
+            nonlocal n
+            n = int(list_candidates(readers, *self, scratch, reader, post, is_followed))
+            return n >= 0
+
+        self._with_scratch(list_some)
+        return CandidateList(reader[:n], post[:n], is_followed[:n])
 
     def with_scores(self, readers: Int32, scorer: Scorer | None, pair_shift: Scorer | None) -> Self:
         """Return the inputs with scores for each candidate of some readers."""
@@ -364,9 +399,12 @@ def discover(
     params: FeedParams,
     streams: Streams,
     now: int,
-    is_hidden: npt.NDArray[np.bool_] = NO_FEED_ACTS.is_hidden,
+    acts: FeedActs = NO_FEED_ACTS,
 ) -> Discoveries:
-    """Return trending posts and the search results of some readers, as many as candidates or slots need."""
+    """Return trending posts and the search results of some readers, as many as candidates or slots need.
+
+    The same acts must leave posts out for all readers.
+    """
     n_trending, n_results = (
         max(getattr(params.candidates, key), getattr(params.slots, key)) for key in ("trending", "search")
     )
@@ -375,8 +413,8 @@ def discover(
         return Discoveries(np.zeros(0, np.int32), np.zeros((len(posts.topics.names), 0), np.int32), query)
     ids = np.arange(outbox.first, len(posts))
     roots = ids[posts.root[ids] == ids]
-    if len(is_hidden):
-        roots = roots[~is_hidden[roots - outbox.first]]
+    if len(acts.post_bits):
+        roots = roots[~acts.are_hidden(acts.reader_bits[readers[0]])[roots - outbox.first]]
     if n_results:
         query = np.full(len(population), -1, np.int16)
         query[readers] = _draw_search_topics(readers, population, posts, streams, now)
@@ -431,6 +469,7 @@ def rank_feeds(
     depths: Depths | None = None,
     max_posts: Int32 | None = None,
     acts: FeedActs = NO_FEED_ACTS,
+    sort_posts: Callable[[], Outbox] | None = None,
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
@@ -439,15 +478,20 @@ def rank_feeds(
     authors that are `hidden` from the agent (`Relations.hidden_rows`). It shows only the best-ranked copy of each root.
     If roots can be shown again, `exposure` has only the roots that cannot, and `read_copies` has the copies that each
     agent has read. Roots that `depths` cover need not be in `exposure`. The platform's `acts` take posts out of the
-    candidates or change their scores.
+    candidates or change their scores. `sort_posts` returns the result of `make_outbox` for this round.
     """
     population.n_read[agents] = population.n_feed[agents] = 0
     acts = acts.in_units_of(params.ranking)
     outbox = _unsorted_outbox(posts, params, len(population), now)
-    if not outbox.n or not len(agents) or (acts.is_hidden.all() and len(acts.is_hidden)):
+    if not outbox.n or not len(agents):
         return
     readers = np.ascontiguousarray(agents, np.int32)
-    if depths is not None and not read_copies.is_used and not acts and ranks_by_depth(params, outbox, network):
+    if (
+        depths is not None
+        and not read_copies.is_used
+        and not len(acts.reader_bits)
+        and ranks_by_depth(params, outbox, network)
+    ):
         depths.open(len(population), now, params.window)
         long, recent = exposure.long_and_recent
         audience = Audience(network.indptr, network.indices, *long, *hidden, *read_copies.lists)
@@ -455,8 +499,8 @@ def rank_feeds(
         return
     if depths is not None:
         exposure.add(*depths.reset(readers, network, posts, now))
-    outbox = _sorted_outbox(outbox, posts, threads, acts.is_hidden)
-    discoveries = discover(readers, outbox, population, posts, params, streams, now, acts.is_hidden)
+    outbox = _sorted_outbox(outbox, posts, threads, acts) if sort_posts is None else sort_posts()
+    discoveries = discover(readers, outbox, population, posts, params, streams, now, acts)
     audience = Audience(network.indptr, network.indices, *exposure.lists, *hidden, *read_copies.lists)
     scoring = make_scoring(outbox, population, posts, params, streams, now, discoveries, groups, acts)
     inputs, feeds = RankInputs(audience, outbox, scoring), (population.feed, population.n_feed)
@@ -494,15 +538,10 @@ def _split(readers: Int32, inputs: RankInputs) -> Iterator[Int32]:
 
 
 def make_outbox(
-    posts: Posts,
-    params: FeedParams,
-    n_agents: int,
-    now: int,
-    threads: int = 1,
-    is_hidden: npt.NDArray[np.bool_] = NO_FEED_ACTS.is_hidden,
+    posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1, acts: FeedActs = NO_FEED_ACTS
 ) -> Outbox:
     """Return the posts that feeds of a round can show, by author; each thread handles a part of the authors."""
-    return _sorted_outbox(_unsorted_outbox(posts, params, n_agents, now), posts, threads, is_hidden)
+    return _sorted_outbox(_unsorted_outbox(posts, params, n_agents, now), posts, threads, acts)
 
 
 def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
@@ -512,15 +551,13 @@ def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) 
     return Outbox(first, len(root), *places, np.zeros(len(root) + 1, np.uint64), np.sort(root[root < first]), root)
 
 
-def _sorted_outbox(
-    outbox: Outbox, posts: Posts, threads: int, is_hidden: npt.NDArray[np.bool_] = NO_FEED_ACTS.is_hidden
-) -> Outbox:
-    """Fill an outbox; posts in `is_hidden` get no author, so they are in no author's list."""
+def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int, acts: FeedActs) -> Outbox:
+    """Fill an outbox; posts that no reader is shown get no author, so they are in no author's list."""
     if not outbox.n:
         return outbox
     author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.has_posts)
-    if len(is_hidden):
-        author = np.where(is_hidden, np.int32(NO_POST), author)
+    if acts.common:
+        author = np.where(acts.are_hidden(acts.common), np.int32(NO_POST), author)
     lowest_root, parts = int(root.min()), threads if len(outbox.start) > BLOCK else 1
     copies = np.zeros(int(root.max()) - lowest_root + 1, np.uint8)
     cuts = [words * part // parts * 64 for part in range(parts + 1)]
@@ -565,7 +602,6 @@ def make_scoring(
         max_followed=-1 if candidates.followed is None else candidates.followed,
         n_outsiders=candidates.out_of_network + (weights.out_of_network if is_x_algo else 0),
         outsider_key=streams.key("out of network", now, 0),
-        shown=np.flatnonzero(~acts.is_hidden).astype(np.int32),
         n_two_hops=candidates.two_hops,
         two_hops_key=streams.key("two hops", now, 0),
         trending=trending,
@@ -580,7 +616,11 @@ def make_scoring(
         n_groups=groups.counts.n,
         author=posts.author,
         user_scores=_NO_SCORES,
-        shift=acts.shift,
+        post_bits=acts.post_bits,
+        reader_bits=acts.reader_bits,
+        act_score=acts.score,
+        hiding=acts.hiding,
+        common=acts.common,
         pair_shift=_NO_SCORES,
     )
 

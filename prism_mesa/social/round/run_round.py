@@ -15,6 +15,7 @@ neither on their order nor on the order in which answers arrive.
 """
 
 from collections.abc import Callable
+from functools import cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +28,7 @@ from prism_mesa.social.round.assignment import assign_agents
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.columns import AgentColumns, make_scorer
 from prism_mesa.social.round.engagements import open_round
-from prism_mesa.social.round.feeds import rank_feeds
+from prism_mesa.social.round.feeds import make_outbox, rank_feeds
 from prism_mesa.social.round.follows import open_follows
 from prism_mesa.social.round.opinions import record_initial_opinions
 from prism_mesa.social.round.presence import apply_churn, draw_online, session_lengths
@@ -90,24 +91,27 @@ def _rank(platform: Platform, is_online: npt.NDArray[np.bool_]) -> Rows:
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
     hidden, groups = platform.relations.hidden_rows(len(population)), platform.groups
-    for rows, params, feed, acts in platform.feeds.assign(
-        readers, AgentColumns(platform, readers), platform.assignments
-    ):
-        rank_feeds(
-            rows,
-            *world,
-            params,
-            platform.streams,
-            platform.round,
-            threads=platform.params.threads if feed is None or feed.is_expression else 1,  # functions may be unsafe
-            scorer=make_scorer(platform, feed),
-            hidden=hidden,
-            read_copies=platform.copies,
-            groups=groups,
-            depths=platform.depths,
-            max_posts=session_lengths(platform, rows),
-            acts=feed_acts(platform, acts),
-        )
+    now, threads, feed_params = platform.round, platform.params.threads, platform.params.feed
+    all_acts, agents = feed_acts(platform, readers), AgentColumns(platform, readers)
+    sort_posts = cache(partial(make_outbox, platform.posts, feed_params, len(population), now, threads, all_acts))
+    for group, params, feed in platform.feeds.assign(readers, agents, platform.assignments):
+        for rows, acts in all_acts.split(group, params):
+            rank_feeds(
+                rows,
+                *world,
+                params,
+                platform.streams,
+                now,
+                threads=threads if feed is None or feed.is_expression else 1,  # functions may be unsafe
+                scorer=make_scorer(platform, feed),
+                hidden=hidden,
+                read_copies=platform.copies,
+                groups=groups,
+                depths=platform.depths,
+                max_posts=session_lengths(platform, rows),
+                acts=acts,
+                sort_posts=sort_posts,
+            )
     platform.counts["online"] = len(online)
     return online
 

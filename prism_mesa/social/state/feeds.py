@@ -27,8 +27,8 @@ from prism_mesa.statechart.users_code import user_code_line
 type Floats = npt.NDArray[np.float64]
 
 MODE_KEY: Final = "feed.mode"
-FEED_ACTS: Final = ("set", "remove", "suspend", "filter", "downrank")
-"""Kinds of interventions that change feeds."""
+FEED_ACTS: Final = ("remove", "suspend", "filter", "downrank")
+"""Kinds of interventions that change which posts feeds show, or their scores."""
 MAX_SCORE: Final = 1e38
 """Largest absolute value of a score, because scores are stored as float32."""
 _AGENT_FIELDS: Final = ("row", *AGENT_FIELDS, "scripted", "low_threshold", "high_threshold", *BIG_FIVE)
@@ -182,21 +182,16 @@ class Feeds:
 
     def assign(
         self, rows: Rows, agents: Fields, assignments: Assignments
-    ) -> Iterator[tuple[Rows, FeedParams, UserFeed | None, tuple[int, ...]]]:
-        """Yield each feed that applies to some of `rows`, with these rows and the numbers of its interventions.
-
-        `agents` holds the columns of `rows`.
-        """
-        parts: list[tuple[Rows, tuple[int, ...]]] = [(np.arange(len(rows)), ())]
+    ) -> Iterator[tuple[Rows, FeedParams, UserFeed | None]]:
+        """Yield each feed that applies to some of `rows`, with these rows; `agents` holds the columns of `rows`."""
+        parts: list[tuple[npt.NDArray[np.bool_], tuple[int, ...]]] = [(np.ones(len(rows), np.bool_), ())]
         for i, act in self._active_acts.items():
-            if act.kind not in FEED_ACTS:
-                continue
-            is_target = self.select_targets(i, act, rows, agents, assignments)
-            targets = [(positions[is_target[positions]], (*acts, i)) for positions, acts in parts]
-            others = [(positions[~is_target[positions]], acts) for positions, acts in parts]
-            parts = [part for pair in zip(targets, others, strict=True) for part in pair if len(part[0])]
-        for positions, acts in parts:
-            yield rows[positions] if len(parts) > 1 else rows, *self._feed(acts), acts
+            if act.set and act.is_targeted:
+                is_target = self.select_targets(i, act, rows, agents, assignments)
+                pairs = [((mask & is_target, (*acts, i)), (mask & ~is_target, acts)) for mask, acts in parts]
+                parts = [part for pair in pairs for part in pair if part[0].any()]
+        for mask, acts in parts:
+            yield rows[mask], *self._feed(acts)
 
     def select_targets(
         self, index: int, act: InterventionParams, rows: Rows, agents: Fields, assignments: Assignments
@@ -259,8 +254,7 @@ class Feeds:
             settings: dict[str, object] = {}
             for i, act in self._active_acts.items():
                 settings |= act.set if not act.is_targeted or i in acts else {}
-            is_changed = any(self._active_acts[i].set and self._active_acts[i].is_targeted for i in acts)
-            feed = self._configured.with_settings(settings).feed if is_changed else self._params.feed
+            feed = self._configured.with_settings(settings).feed if acts else self._params.feed
             self._feeds_by_acts[acts] = feed, self._user_feed(feed.mode)
         return self._feeds_by_acts[acts]
 

@@ -1,6 +1,7 @@
 """Acts of the platform: what they do to posts and accounts, to whom, from when on, and what is recorded."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -99,6 +100,30 @@ def test_only_treated_agents_lose_the_posts():
     is_toxic = toxicity(model, roots) > 0.5
     assert not is_toxic[treated].any()
     assert is_toxic[~treated].any()
+
+
+@pytest.mark.parametrize("candidates", [{}, DRAWN, DRAWN | {"feed_candidates_trending": 4, "feed_slots_search": 2}])
+@pytest.mark.parametrize("mode", ["chronological", "x_2023", "preference"])
+def test_an_agent_is_shown_what_all_would_be_shown_with_its_acts(candidates, mode):
+    field = "toxicity" if "feed_slots_search" in candidates else "relevance"
+    acts = [
+        {"name": "a", "filter": {"posts": TOXIC}},
+        {"name": "b", "downrank": {"posts": "post.toxicity < 0.3", "score": -0.2}},
+        {"name": "c", "filter": {"posts": f"post.{field} < 0.5"}},
+    ]
+
+    def after(*acts):
+        return acting(*({**act, "at": 2} for act in acts), rounds=3, feed_mode=mode, **candidates).platform
+
+    mixed = after(*({**act, "share": 0.5} for act in acts))
+    rows = np.arange(100)
+    treated = np.array([mixed.assignments.is_treated(act["name"], rows) for act in acts])
+    for is_on in product([False, True], repeat=3):
+        same = after(*(act for act, on in zip(acts, is_on, strict=True) if on))
+        members = rows[(is_on == treated.T).all(axis=1)]
+        for row in members[mixed.population.n_feed[members] > 0]:
+            feeds = [world.population.feed[row, : world.population.n_feed[row]].tolist() for world in (mixed, same)]
+            assert feeds[0] == feeds[1]
 
 
 def test_a_filter_can_read_the_reader():

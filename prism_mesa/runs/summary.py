@@ -88,16 +88,16 @@ def _churn_summary(model: SocialModel) -> dict[str, Any]:
         return {}
     counts = {
         "rows": len(model.population),
-        "there_first": totals["there_first"],
-        "there_last": int(model.population.present.sum()),
-        "there_mean": totals["there"] / max(1, model.round + 1),
+        "present_first": totals["present_first"],
+        "present_last": int(model.population.present.sum()),
+        "present_mean": totals["present"] / max(1, model.round + 1),
         "never_joined": int(np.count_nonzero(~model.population.has_joined)),
     }
     return {"churn": counts | {"events": {event: totals[event] for event in CHURN_EVENTS}}}
 
 
 def _agent_rounds(model: SocialModel, rounds: int) -> int:
-    return max(1, model.totals["there"] if model.params.has_churn else len(model.population) * rounds)
+    return max(1, model.totals["present"] if model.params.has_churn else len(model.population) * rounds)
 
 
 def _count_notes(model: SocialModel) -> Iterator[str]:

@@ -119,7 +119,7 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     platform.population.append(newcomer)
     platform.population.state[row] = platform.chart.initial.code
     platform.history.grow(1)
-    for exposure in (platform.exposure, platform.copies, platform.met):
+    for exposure in (platform.exposure, platform.copies, platform.read_roots):
         exposure.grow(1)
     platform.recorded.grow(row + 1)
     if len(platform.marks.agents):

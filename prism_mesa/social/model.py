@@ -51,7 +51,7 @@ class SocialModel(PopulationModel):
             ``mesa.batch_run`` returns the last round.
 
             Per round: `online`, `posts`, `impressions`, `likes`, `replies`, `reshares`, `open`, `fallback`,
-            `share_<state>` (share of agent-ticks in a state), and `there` (agents on the platform when the round
+            `share_<state>` (share of agent-ticks in a state), and `present` (agents on the platform when the round
             opened).
 
             Over all rounds so far: `total_posts`, `total_impressions`, `total_likes`, `total_replies`,
@@ -280,7 +280,7 @@ class SocialModel(PopulationModel):
 
 def _make_datacollector() -> RoundCollector:
     """Return PRISM's DataCollector: counts and shares per round, outcomes so far, state counts per tick."""
-    fields = (*ROUND_FIELDS, *SHARE_FIELDS, "there", *OUTCOME_FIELDS)
+    fields = (*ROUND_FIELDS, *SHARE_FIELDS, "present", *OUTCOME_FIELDS)
     reporters = {name: partial(_round_value, name=name) for name in fields}
     return RoundCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *TICK_FIELDS]})
 

@@ -118,7 +118,7 @@ class Platform(Restorable):
             `feed.repeats`, the roots that the agent has engaged with.
         depths: How far each agent has read into each round, if chronological feeds need this.
         copies: With `feed.repeats`, the posts that each agent has read.
-        met: With `feed.repeats`, the roots of these posts, one entry per impression.
+        read_roots: With `feed.repeats`, the roots of these posts, one entry per impression.
         engagements, relations: Likes and reshares so far; mutes, blocks and reports so far.
         assignments: The agents that named interventions treat, and their control.
         post_acts: The posts and accounts that interventions have met.
@@ -146,9 +146,9 @@ class Platform(Restorable):
     """
 
     saved_fields = tuple(
-        "population posts history exposure depths copies met engagements group_counts relations assignments post_acts "
-        "session_worth opinions liked notebook outcomes recorded round tick first_of_round events pending leaving "
-        "counts totals sources written kind_counts agent_ticks row_by_row_guards notes".split()
+        "population posts history exposure depths copies read_roots engagements group_counts relations assignments "
+        "post_acts session_worth opinions liked notebook outcomes recorded round tick first_of_round events pending "
+        "leaving counts totals sources written kind_counts agent_ticks row_by_row_guards notes".split()
     )
     agent_objects: AgentObjects
 
@@ -184,7 +184,7 @@ class Platform(Restorable):
         self.group_counts = GroupCounts(self.feeds.n_groups)
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
-        self.copies, self.met = (Exposure(n if params.feed.repeats else 0) for _ in range(2))
+        self.copies, self.read_roots = (Exposure(n if params.feed.repeats else 0) for _ in range(2))
         self.engagements, self.relations, self.assignments = Engagements(), Relations(), Assignments()
         self.post_acts, self.marks, self.session_worth = PostActs(), NO_MARKS, SessionWorth()
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
@@ -445,7 +445,7 @@ class Platform(Restorable):
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:
         """Return the log-odds in the utility of a post to a reader, by name."""
-        state = self.posts, self.network, self.population.attributes, self.met, self.marks
+        state = self.posts, self.network, self.population.attributes, self.read_roots, self.marks
         return self.odds.explain(max(self.round, 0), reader, post, *state)
 
     def roots_read(self, row: int) -> npt.NDArray[np.int32]:
@@ -456,7 +456,7 @@ class Platform(Restorable):
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:
         """The parameters and arrays of utility in this round."""
-        tables = self.odds.tables(self.posts, self.network, self.population.attributes, self.met, self.marks)
+        tables = self.odds.tables(self.posts, self.network, self.population.attributes, self.read_roots, self.marks)
         return self.odds.tastes(max(self.round, 0)), tables
 
     def similarities(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:

@@ -86,8 +86,8 @@ def _network_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         events = churn["events"]
         yield (
             "churn",
-            f"{churn['there_first']:,} agents at the beginning, {churn['there_last']:,} at the end, "
-            f"{churn['there_mean']:,.0f} on average, of {churn['rows']:,}: {events['join']:,} joined, "
+            f"{churn['present_first']:,} agents at the beginning, {churn['present_last']:,} at the end, "
+            f"{churn['present_mean']:,.0f} on average, of {churn['rows']:,}: {events['join']:,} joined, "
             f"{events['leave']:,} left, {events['back']:,} came back, {events['removed']:,} removed; "
             f"{churn['never_joined']:,} never joined",
         )

@@ -90,7 +90,7 @@ def test_measures_and_the_summary_say_what_the_table_says(made):
     counts = table["event"].value_counts()
     churn, ticks = summary["churn"], whole.table("ticks").groupby("round").first().drop(columns="tick").sum(axis=1)
     assert churn["events"] == {"join": counts["join"], "leave": counts["leave"], "back": counts["back"], "removed": 0}
-    assert (churn["there_first"], churn["there_last"], churn["rows"]) == (ticks[0], ticks[ROUNDS - 1], 40)
+    assert (churn["present_first"], churn["present_last"], churn["rows"]) == (ticks[0], ticks[ROUNDS - 1], 40)
     assert summary["agents"] == agents["present"].sum() == ticks[ROUNDS - 1]
     found = measure(whole, ["share_there", "joined_per_round", "median_stay", "gini_followers", "followees_mean"])
     assert found["share_there"] == pytest.approx(ticks.mean() / 40)

@@ -59,7 +59,7 @@ def test_each_round_gives_one_row_whoever_collects_it(kind):
     model = small(kind, rounds=ROUNDS)
     model.run_model()
     assert len(model.datacollector.get_model_vars_dataframe()) == ROUNDS
-    assert model.prism_datacollector.get_model_vars_dataframe()["there"].tolist() == [30] * ROUNDS
+    assert model.prism_datacollector.get_model_vars_dataframe()["present"].tolist() == [30] * ROUNDS
     ticks = model.prism_datacollector.get_table_dataframe("ticks")
     assert len(ticks) == ROUNDS * model.params.ticks_per_round
     if model.datacollector is not model.prism_datacollector:

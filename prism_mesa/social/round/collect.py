@@ -42,7 +42,7 @@ def collect(platform: Platform) -> dict[str, float]:
         kinds = {"round": np.full(len(names), platform.round), "account": _categorical(np.arange(len(names)), names)}
         sums = platform.kind_counts.sum(axis=1)
         platform.recorder.write("accounts", kinds | {name: sums[:, i] for i, name in enumerate(TICK_FIELDS)})
-    row |= {"there": int(platform.counts["there"])}
+    row |= {"present": int(platform.counts["present"])}
     return row | platform.outcomes.row(platform.totals, platform.population.has_joined)
 
 
@@ -74,8 +74,8 @@ def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...
     root = platform.posts.root[post]
     columns: dict[str, Any] = {"round": np.full(len(tick), platform.round, np.int32), "tick": tick, "agent": agent}
     columns |= {"post": post, "root": root}
-    if platform.met.is_used:
-        columns["source"] = platform.met.read_counts(agent, root) + 1
+    if platform.read_roots.is_used:
+        columns["source"] = platform.read_roots.read_counts(agent, root) + 1
     if any(act.label for act in platform.configured.interventions):
         columns["label"] = seen_labels(platform, agent, root)
     platform.recorder.write("impressions", columns)

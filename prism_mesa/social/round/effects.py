@@ -146,9 +146,9 @@ def note_engagement(
         platform.events.texts.setdefault((row, post, action), words)
     if has_engaged(platform, row, post, action):
         return False
-    platform.engagements.beside.add(row)
+    platform.engagements.individual_rows.add(row)
     event_tick = platform.tick if tick is None else tick
-    platform.events.beside[engagement_key(platform, row, post, action)] = event_tick, row, post, action
+    platform.events.individual_engagements[engagement_key(platform, row, post, action)] = event_tick, row, post, action
     return True
 
 
@@ -162,7 +162,7 @@ def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
     values = [np.array(getattr(population, column)[row]) for column in _FIELDS]
     name, count, ring = population.names[row], history.count.item(row), history.ring[row].copy()
     limit = history.limit(row)
-    was_noted = row in platform.engagements.beside
+    was_noted = row in platform.engagements.individual_rows
     lengths: list[tuple[Any, int]] = [(part, len(part)) for part in vars(events).values() if hasattr(part, "__len__")]
     try:
         yield
@@ -175,7 +175,7 @@ def rollback_on_error(platform: Platform, row: int) -> Iterator[None]:
             history.limits[row] = limit
         history.count[row], history.ring[row] = count, ring
         if not was_noted:
-            platform.engagements.beside.discard(row)
+            platform.engagements.individual_rows.discard(row)
         for container, n in lengths:
             while len(container) > n:  # lists and dicts only grow during a round
                 container.popitem() if isinstance(container, dict) else container.pop()

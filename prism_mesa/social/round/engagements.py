@@ -35,7 +35,7 @@ def open_round(platform: Platform) -> None:
 def has_engaged(platform: Platform, row: int, post: int, action: int) -> bool:
     """Return whether an agent has liked or reshared the post's root before, or answered the post this round."""
     key = engagement_key(platform, row, post, action)
-    if key in platform.events.beside:
+    if key in platform.events.individual_engagements:
         return True
     for _, agents, posts, actions in platform.events.engagements:  # each part is sorted by agent
         rows = slice(*np.searchsorted(agents, np.array([row, row + 1], np.int32)).tolist())
@@ -66,7 +66,7 @@ def commit_engagements(platform: Platform) -> Columns:
         note_acts(platform, "refuse", index, act, posts=post, agents=agent, actions=RESHARE)
     platform.engagements.add(keys[keys & 3 != REPLY])
     platform.events.engagements.clear()
-    platform.events.beside.clear()
+    platform.events.individual_engagements.clear()
     return columns
 
 
@@ -97,7 +97,7 @@ type Refused = tuple[int, InterventionParams, Int32, Int32]
 def _select_new(platform: Platform) -> tuple[Columns, Keys, int, list[Refused]]:
     """Return the engagements that count, by tick, their ascending keys, the number of repeats, and what caps refuse."""
     tick, agent, post, action = platform.events.all_engagements()
-    ticks, n_beside = platform.params.ticks_per_round, len(platform.events.beside)
+    ticks, n_beside = platform.params.ticks_per_round, len(platform.events.individual_engagements)
     keys = _keys(platform, agent, post, action)
     order = engagement_order(keys, tick, agent, ticks, len(platform.population))
     if len(order) < len(keys):
@@ -134,7 +134,7 @@ def _drop_known(platform: Platform, keys: Keys, is_new: Mask) -> None:
     engagements, population = platform.engagements, platform.population
     oldest = platform.posts.first_visible(max(platform.round, 0), platform.params.feed.window)
     suspects = np.zeros(len(population), np.bool_)
-    suspects[list(engagements.beside)] = True
+    suspects[list(engagements.individual_rows)] = True
     suspects[engagements.carried_rows] = True
     suspect_rows = possible_repeats(keys, oldest, suspects)
     if len(suspect_rows):

@@ -21,7 +21,7 @@ from prism_mesa.errors import AgentError
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round import follow_rules as rules
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, concatenate, decisions
-from prism_mesa.social.state.population import NO_POST, WAITING, Rows
+from prism_mesa.social.state.population import NO_POST, SUSPENDED, WAITING, Rows
 from prism_mesa.social.state.relations import NO_KEYS, Keys, is_first, is_in_keys, pair_keys, sorted_unique, split_keys
 
 _OPPOSITE: Final = {rules.FOLLOW: rules.UNFOLLOW, rules.MUTE: rules.UNMUTE, rules.BLOCK: rules.UNBLOCK}
@@ -97,15 +97,15 @@ def _key(agent: int, other: int) -> Keys:
 
 
 def noted_decisions(platform: Platform) -> Decisions:
-    """Return and remove the decisions by scripts and tools about agents that are still present."""
+    """Return and remove the decisions by scripts and tools about agents that have not left, but may be suspended."""
     pending, platform.events.decided = platform.events.decided, {}
     agent, other, event = np.array(list(pending), np.int64).reshape(-1, 3).T
     post, why = np.array(list(pending.values()), np.int64).reshape(-1, 2).T
     other = other.copy()
     is_report = event == rules.REPORT
     other[is_report] = platform.posts.author[post[is_report]]
-    present = platform.population.present
-    return Decisions(agent, other, event, post, why).select(present[agent] & present[other])
+    is_here = platform.population.present | (platform.population.membership == SUSPENDED)
+    return Decisions(agent, other, event, post, why).select(is_here[agent] & is_here[other])
 
 
 def settle(platform: Platform, explicit: Decisions, rule_decisions: Decisions) -> Decisions:

@@ -86,11 +86,11 @@ def _note(platform: Platform, events: tuple[Mask, ...]) -> None:
 
 
 def _count(platform: Platform, events: dict[str, int]) -> None:
-    counts = events | {"there": int(np.count_nonzero(platform.population.present))}
-    platform.counts["there"] = counts["there"]
+    counts = events | {"present": int(np.count_nonzero(platform.population.present))}
+    platform.counts["present"] = counts["present"]
     platform.totals.update(counts)
     if platform.round == 0:
-        platform.totals["there_first"] = counts["there"]
+        platform.totals["present_first"] = counts["present"]
 
 
 def draw_online(platform: Platform) -> npt.NDArray[np.bool_]:

@@ -222,7 +222,7 @@ def _update_lists(
     first_shown = posts.first_visible(platform.round + 1, platform.params.feed.window)
     mark_posts(posts.root[first_shown:], shown_bits)
     if platform.copies.is_used:
-        platform.met.update_lists(read_pairs, NO_PAIRS, shown_bits, threads)
+        platform.read_roots.update_lists(read_pairs, NO_PAIRS, shown_bits, threads)
         mark_posts(np.arange(first_shown, len(posts), dtype=np.int32), shown_bits)
         read_pairs = [Pairs(agent, post.copy()) for _, agent, post in platform.events.impressions]
         platform.copies.update_lists(read_pairs, NO_PAIRS, shown_bits, threads)

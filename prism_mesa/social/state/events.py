@@ -31,15 +31,15 @@ class Engagements(Restorable):
     """The likes and reshares of roots in committed rounds, 8 bytes each.
 
     Attributes:
-        beside: Rows of agents that have engaged through a script, a tool or an action.
+        individual_rows: Rows of agents that have engaged through a script, a tool or an action.
         carried_rows: Rows of agents that began this round with a current post, or with uncommitted engagements.
     """
 
-    saved_fields = ("beside",)
+    saved_fields = ("individual_rows",)
 
     def __init__(self) -> None:
         self._parts: list[Keys] = []
-        self.beside: set[int] = set()
+        self.individual_rows: set[int] = set()
         self.carried_rows: Rows = np.zeros(0, np.int32)
 
     def snapshot(self) -> dict[str, Plain]:
@@ -102,7 +102,7 @@ class Events(Restorable):
     Attributes:
         impressions: Columns (tick, agent, post).
         engagements: Engagements of agents that are updated as columns: (tick, agent, post, action code), by agent.
-        beside: All other engagements: `engagement_key` -> (tick, agent, post, action code).
+        individual_engagements: All other engagements: `engagement_key` -> (tick, agent, post, action code).
         written: Posts by scripts or tools: (agent, text).
         moves: Recorded transitions: columns (tick, agent, packed move, post, was open).
         given_up: Actions that agents gave up: columns (tick, agent, post, action code, index in `Platform.marks`).
@@ -117,7 +117,7 @@ class Events(Restorable):
     saved_fields = (
         "impressions",
         "engagements",
-        "beside",
+        "individual_engagements",
         "written",
         "moves",
         "given_up",
@@ -129,7 +129,7 @@ class Events(Restorable):
 
     impressions: list[tuple[Int32, ...]] = field(default_factory=list)
     engagements: list[tuple[Int32, ...]] = field(default_factory=list)
-    beside: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
+    individual_engagements: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     written: list[tuple[int, str]] = field(default_factory=list)
     moves: list[tuple[Int32, ...]] = field(default_factory=list)
     given_up: list[tuple[Int32, ...]] = field(default_factory=list)
@@ -158,16 +158,18 @@ class Events(Restorable):
     @property
     def n_engagements(self) -> int:
         """The number of engagements, repeated ones included."""
-        return len(self.beside) + sum(len(part[0]) for part in self.engagements)
+        return len(self.individual_engagements) + sum(len(part[0]) for part in self.engagements)
 
     def all_engagements(self) -> tuple[Int32, ...]:
         """Return all engagements as columns: tick, agent, post, action.
 
         `social.round.engagements` selects the engagements that count.
         """
-        if not self.beside:
+        if not self.individual_engagements:
             return _concatenate(self.engagements, 4)
-        return _concatenate([tuple(np.array(list(self.beside.values()), np.int32).T), *self.engagements], 4)
+        return _concatenate(
+            [tuple(np.array(list(self.individual_engagements.values()), np.int32).T), *self.engagements], 4
+        )
 
     def wordless(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
         """Return the columns of replies and reshares that have no words yet."""

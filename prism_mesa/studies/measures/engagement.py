@@ -168,7 +168,7 @@ def _median_stay(run: FinishedRun) -> float:
 
 def _mean_present(run: FinishedRun) -> float:
     churn: dict[str, Any] = run.summary.get("churn", {})
-    return ratio(churn["there_mean"], churn["rows"]) if churn else nan
+    return ratio(churn["present_mean"], churn["rows"]) if churn else nan
 
 
 def _per_round(event: str) -> Callable[[FinishedRun], float]:

@@ -114,7 +114,7 @@ def test_scripts_of_agents_are_called_in_the_rounds_in_which_they_are_there(sche
         there += [(round_, row) for row in np.flatnonzero(model.population.present).tolist()]
         on = [agent for agent in agents if not agent.has_left]
         assert list(model.agents) == on
-        assert sum(model.state_counts().values()) == len(on) == model.round_row["there"]
+        assert sum(model.state_counts().values()) == len(on) == model.round_row["present"]
     assert sorted({(round_, agent.row) for agent in agents for round_ in getattr(agent, "steps", ())}) == there
     assert 20 < len(there) < 62
 
@@ -148,7 +148,7 @@ def test_posts_of_one_who_left_stay_and_it_goes_on_from_its_follows_when_it_come
     n = len(model.posts)
     ran(model, 1)
     assert not model.population.present.any()
-    assert model.round_row["there"] == model.round_row["online"] == 0
+    assert model.round_row["present"] == model.round_row["online"] == 0
     ran(model, 1)
     assert model.population.present.all()
     assert edges(model.network) == before

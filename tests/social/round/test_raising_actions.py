@@ -32,7 +32,7 @@ def standing(model, row):
     names = [column.name for column in fields(population) if column.name != "numbers"]
     columns = [getattr(population, name) for name in (*names, *AGENT_FIELDS)]
     own = [column[row].tolist() if isinstance(column, np.ndarray) else column[row] for column in columns]
-    return own, model.history.entries(row), row in model.platform.engagements.beside
+    return own, model.history.entries(row), row in model.platform.engagements.individual_rows
 
 
 def acted_until(model, raises):

@@ -10,6 +10,7 @@ from minds import asked
 from worlds import differing, ran, small
 
 from prism_mesa.analysis.explain.feed import explain_feed
+from prism_mesa.api.comparison import compare
 from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.branch import branch
 from prism_mesa.runs.config import make_config
@@ -208,6 +209,16 @@ def test_suspended_accounts_are_gone_and_come_back():
     assert model.population.present.all()
 
 
+def test_a_follow_that_is_decided_before_a_suspension_begins_stays():
+    model = acting({"at": 1, "suspend": {"accounts": "agent.bot == True"}}, rounds=1)
+    row = int(np.flatnonzero(model.population.attributes[:, 0] == 1)[0])
+    other = int(np.setdiff1d(np.arange(100), [row, *model.network.followees(row)])[0])
+    assert model.agent(row).follow(other)
+    ran(model, 1)
+    assert model.population.membership[row] == SUSPENDED
+    assert other in model.network.followees(row)
+
+
 def test_accounts_keep_their_posts_if_they_may():
     model = acting({"at": 1, "suspend": {"accounts": "agent.bot == True"}})
     roots, _ = read_roots(model, since=1)
@@ -365,6 +376,16 @@ def test_acts_that_cannot_be_carried_out_are_refused_by_name(act, words):
         SocialModel(agents_n=20, attributes=ATTRIBUTES, utility_sensitivity=0, interventions=[{"at": 1, **act}])
     assert words in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_comparison_says_what_acts_did(tmp_path):
+    config = {"attributes": ATTRIBUTES, "agents.n": 40, "rounds": 3}
+    act = {"name": "gone", "at": 1, "remove": {"posts": TOXIC}}
+    configs = [make_config(config | {"interventions": acts}) for acts in ([], [act])]
+    plain, removed = (run(config, out=tmp_path / str(i)).run_dir for i, config in enumerate(configs))
+    notes = compare(plain, removed, measures=["likes"], why=False).notes
+    removals = pd.read_parquet(removed / "acts.parquet")
+    assert any(note.startswith("other:") and "gone" in note and f" {len(removals)}" in note for note in notes)
 
 
 def test_an_act_that_met_nothing_is_noted():

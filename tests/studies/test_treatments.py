@@ -8,6 +8,7 @@ from scipy import stats
 from prism_mesa import Study, measure, run
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.studies.statistics.cells import Treatment
+from prism_mesa.view.study.figures import figures_section
 
 NO_FEED = {"feed.candidates.followed": 0}
 WORLD = {"agents.n": 80, "rounds": 6, "network.mean_degree": 10, "agents.activity": 0.6, "agents.post_rate": 0.4}
@@ -62,6 +63,10 @@ def test_a_report_has_treated_minus_control_the_whole_platform_and_their_differe
         low, high = stats.t.interval(0.95, 2, np.mean(values), stats.sem(values))
         assert table.loc[effect, ["mean", "low", "high"]].tolist() == pytest.approx([np.mean(values), low, high])
     report = (result.study_dir / "report.md").read_text("utf-8")
+    [picture] = [block for block in figures_section(result).blocks if getattr(block, "name", "") == "treatments"]
+    [axes] = picture.draw().axes
+    drawn = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "D"]
+    assert drawn == pytest.approx([np.mean(expected[effect]) for effect in table.index])
     assert "| (half: treated \u2212 control) \u2212 (everybody \u2212 nobody) |" in report
     assert any("impressions@2: added" in note for note in result.notes)
 

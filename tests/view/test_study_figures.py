@@ -135,7 +135,7 @@ def test_a_figure_shows_the_difference_of_each_expectation_with_its_interval_and
     result = two_arms(tmp_path)
     texts = ["gini_impressions: ranked = chronological within 0.05", "reshares: ranked > chronological"]
     result = dataclasses.replace(result, analysis=analyse(result.table, texts))
-    figure = difference_figure(result, ["gini_impressions", "reshares"])
+    figure = difference_figure({name: difference_rows(result, name) for name in ("gini_impressions", "reshares")})
     for axes, verdict in zip(figure.axes, result.analysis.expectations, strict=True):
         interval, mean, zero = axes.lines
         assert list(interval.get_xdata()) == list(verdict.interval)

@@ -104,6 +104,9 @@ def compare_runs(
     if why and divergence is not None:
         explanation = explain_divergence(pairs.base[pair].folder, pairs.other[pair].folder, divergence, trust=trust)
     origins = {"base": read_branching(left.facts), "other": read_branching(right.facts)}
+    left_notes, right_notes = _act_notes(left), _act_notes(right)
+    notes += [f"base: {note}" for note in left_notes if note not in right_notes]
+    notes += [f"other: {note}" for note in right_notes if note not in left_notes]
     return RunComparison(
         pairs=pairs,
         settings=pd.DataFrame([vars(setting) for setting in settings], columns=["key", "base", "other"], dtype=object),
@@ -128,6 +131,13 @@ def _settings(pairs: Pairs, notes: list[str]) -> list[Setting]:
             notes.append(f"runs of one side, {side[0].name} and others, differ in {_join_sorted(different)}")
     left, right = pairs.base[0], pairs.other[0]
     return [*settings_that_differ(_config(left), _config(right)), *facts_that_differ(left.facts, right.facts)]
+
+
+def _act_notes(run: ComparedRun) -> list[str]:
+    """Return the notes of a run on its interventions, and on what each did."""
+    summary = run.facts.get("summary")
+    notes = summary.get("notes") if isinstance(summary, dict) else ()
+    return [text for text in map(str, notes or ()) if text.startswith("interventions: ")]
 
 
 def _config(run: ComparedRun) -> dict[str, Any]:

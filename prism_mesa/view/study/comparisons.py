@@ -73,7 +73,7 @@ def _part(
 
 def _treatments(result: StudyResult) -> doc.Section | None:
     columns: list[ColumnFormat] = [
-        ("compared", _treatment_text),
+        ("compared", treatment_text),
         ("mean", lambda row, decimals: number(row["mean"], decimals)),
         ("95 % interval", lambda row, decimals: interval(row["low"], row["high"], decimals)),
         *_COUNTS,
@@ -86,7 +86,8 @@ def _treatments(result: StudyResult) -> doc.Section | None:
     return _part("treatments", "Some agents and the whole platform", result, frame, columns, caption)
 
 
-def _treatment_text(row: Record, _: int) -> str:
+def treatment_text(row: Record, _: int = 0) -> str:
+    """Return what a row of `treatments` compares."""
     within, platform = f"{row['arm']}: treated \u2212 control", sides_text(row["whole"], row["none"])
     return {"within": within, "platform": platform, "difference": f"({within}) \u2212 ({platform})"}[row["effect"]]
 

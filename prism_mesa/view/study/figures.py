@@ -17,7 +17,7 @@ from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.plots import style
 from prism_mesa.view.study import contents
 from prism_mesa.view.study.blocks import Block, Code, Paragraph, Picture, Section, code_list
-from prism_mesa.view.study.comparisons import SHARES
+from prism_mesa.view.study.comparisons import SHARES, treatment_text
 from prism_mesa.view.study.numbers import level
 
 MAX_MEASURES: Final = 6
@@ -43,7 +43,7 @@ def figures_section(result: StudyResult) -> Section:
     if not measures:
         return Section("figures", "Figures", (Paragraph("There is nothing to draw yet."),))
     measures, left_out = measures[:MAX_MEASURES], measures[MAX_MEASURES:]
-    blocks: list[Block | None] = [_differences(result, measures)]
+    blocks: list[Block | None] = [_differences(result, measures), _treatments(result)]
     blocks += [distribution_picture(result, measure) for measure in measures]
     blocks += [make_picture(result, measures) for make_picture in (_interactions, _precision, _sensitivity)]
     if left_out:
@@ -254,13 +254,26 @@ def _mark(series: int) -> dict[str, Any]:
 
 
 def _differences(result: StudyResult, measures: Sequence[str]) -> Picture | None:
-    available = [name for name in measures if any(pd.notna(row[1]) for row in difference_rows(result, name))]
+    tables = {name: difference_rows(result, name) for name in measures}
+    tables = {name: rows for name, rows in tables.items() if any(pd.notna(row[1]) for row in rows)}
     caption = (
         "Differences with Student's 95 % intervals: for expectations, the left side minus the right; for other "
         "measures, each arm or level minus the first."
     )
     caption += " The shaded bands are the margins of equalities." if len(result.analysis.equivalence) else ""
-    return Picture("differences", caption, partial(difference_figure, result, available)) if available else None
+    return Picture("differences", caption, partial(difference_figure, tables)) if tables else None
+
+
+def _treatments(result: StudyResult) -> Picture | None:
+    tables: dict[str, list[DifferenceRow]] = {}
+    for row in result.analysis.treatments.to_dict("records"):
+        values = row["mean"], row["low"], row["high"]
+        tables.setdefault(row["measure"], []).append((treatment_text(row), *values, np.nan))
+    caption = (
+        "Effects of interventions on some agents (treated minus control) and on the whole platform, and their "
+        "difference, with Student's 95 % intervals."
+    )
+    return Picture("treatments", caption, partial(difference_figure, tables)) if tables else None
 
 
 def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
@@ -283,9 +296,8 @@ def difference_rows(result: StudyResult, measure: str) -> list[DifferenceRow]:
     ]
 
 
-def difference_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+def difference_figure(tables: Mapping[str, Sequence[DifferenceRow]]) -> Figure:
     """Draw differences with 95 % intervals, with a panel for each measure and shaded margins of equalities."""
-    tables = {measure: difference_rows(result, measure) for measure in measures}
     ratios = [len(rows) + 1.6 for rows in tables.values()]
     figure = Figure(figsize=(style.WIDTH, 0.36 * sum(ratios)), layout="constrained")
     grid = figure.subplots(len(tables), 1, squeeze=False, height_ratios=ratios)[:, 0]

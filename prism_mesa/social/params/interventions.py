@@ -3,6 +3,7 @@
 import ast
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import exp, inf, log1p
 from typing import Annotated, Any, Final, Literal, Self
 
@@ -409,6 +410,7 @@ class InterventionParams(Params):
         return self
 
 
+@cache
 def acts_by_key() -> dict[str, Act]:
     """Return the acts of interventions, by key."""
     fields = InterventionParams.model_fields.items()

@@ -384,7 +384,7 @@ def _mark_posts(platform: Platform) -> Marks:
     for i, (index, act) in enumerate(acts):
         bit = np.uint32(1 << i)
         posts[first:] |= bit * applies_to_roots(platform, index, act, slice(first, None))
-        agents[select_targets(platform, index, act, everybody)] |= bit
+        agents |= bit * select_targets(platform, index, act, everybody)
         effects[i], keys[i] = act.log_factors, platform.streams.key(f"give up {draw_key(act)}")
         asks |= (act.label is not None and act.label.effect is None) << i
         drafts |= (act.friction is not None and act.friction.draft is not None) << i

@@ -125,12 +125,15 @@ class FeedActs(NamedTuple):
             yield readers, self
             return
         bits = self.reader_bits[readers]
-        groups = bits if params.discovers else np.where(bits & self.pair_bits != 0, 2, bits != 0)
-        for group in np.unique(groups):
-            members = groups == group
-            first_bits = bits[members.argmax()]
-            acts = self if first_bits & self.pair_bits else self._replace(pair_shift=None)
-            yield readers[members], acts if first_bits else type(self)()
+        has_acts, has_pairs = bits != 0, bits & self.pair_bits != 0
+        parts = [~has_acts, has_acts & ~has_pairs, has_pairs]
+        if params.discovers:
+            parts = [bits == value for value in np.unique(bits)]
+        for part in parts:
+            if part.any():
+                first_bits = bits[part.argmax()]
+                acts = self if first_bits & self.pair_bits else self._replace(pair_shift=None)
+                yield readers[part], acts if first_bits else type(self)()
 
     def in_units_of(self, ranking: str) -> Self:
         """Return the acts with scores in the units of a ranking: `preference` ranks by similarity, not relevance."""

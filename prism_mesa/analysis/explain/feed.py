@@ -89,12 +89,11 @@ class RankedFeed:
         self.slots = discoveries.limit_to(self.params.slots)
         post, is_followed = self._list_candidates()
         self._n_followed = int(is_followed.sum())
+        bits = self.acts.reader_bits[row] if len(self.acts.reader_bits) else np.uint32(0)
+        self._added_to_visible = self.acts.added_scores(bits)
         shift = self._added_scores(post, is_followed)
-        self.acts_out = {*post[shift == -np.inf].tolist()}
-        if len(self.acts.reader_bits):
-            self.acts_out |= {
-                *(np.flatnonzero(self.acts.are_hidden(self.acts.reader_bits[row])) + self.outbox.first).tolist()
-            }
+        hidden = np.flatnonzero(self._added_to_visible == -np.inf) + self.outbox.first
+        self.acts_out = {*hidden.tolist(), *post[shift == -np.inf].tolist()}
         self.listed_indices = np.flatnonzero(self._can_show(post) & (shift > -np.inf))
         visible = post[self.listed_indices], is_followed[self.listed_indices]
         self.candidates = Candidates(platform, row, self.params, user_feed, self.outbox, self.scoring, *visible)
@@ -117,10 +116,8 @@ class RankedFeed:
     def _added_scores(self, post: Ints, is_followed: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Return what acts of the platform add to the score of each candidate, -inf to leave it out."""
         added, rows = np.zeros(len(post)), np.flatnonzero(post >= 0)
-        if len(self.acts.reader_bits):
-            bits = self.acts.post_bits[post[rows] - self.outbox.first] & self.acts.reader_bits[self.row]
-            for act, score in enumerate(self.acts.score.tolist()):
-                added[rows[bits >> np.uint32(act) & 1 == 1]] += score
+        if len(self._added_to_visible):
+            added[rows] += self._added_to_visible[post[rows] - self.outbox.first]
         if self.acts.pair_shift is not None:
             added += self.acts.pair_shift(np.full(len(post), self.row, np.int32), post.astype(np.int32), is_followed)
         return added

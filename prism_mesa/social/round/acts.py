@@ -330,7 +330,7 @@ def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
         return NO_FEED_ACTS
     visible = np.arange(platform.posts.first_visible(platform.round, platform.params.feed.window), len(platform.posts))
     post_bits, reader_bits = np.zeros(len(visible), np.uint32), np.zeros(len(platform.population), np.uint32)
-    scores, for_pairs = np.zeros(len(acts)), list[tuple[np.uint32, str, float, str]]()
+    scores, hiding, for_pairs = np.zeros(len(acts)), np.uint32(0), list[tuple[np.uint32, str, float, str]]()
     for i, (index, act) in enumerate(acts):
         bit, params, where = np.uint32(1 << i), act.filter or act.downrank, f"interventions: {index}: {act.kind}.posts"
         score = -np.inf if act.downrank is None else act.downrank.score
@@ -342,7 +342,7 @@ def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
             scores[i] = score
         else:
             post_bits |= bit * hidden_posts(platform, [index], visible)
-            scores[i] = score
+            scores[i], hiding = score, hiding | bit
         reader_bits[readers[select_targets(platform, index, act, readers)]] |= bit
     pair_bits = np.uint32(sum(int(bit) for bit, *_ in for_pairs))
     reader_bits &= np.bitwise_or.reduce(post_bits, initial=pair_bits)  # other acts change nothing
@@ -356,7 +356,7 @@ def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
         return total
 
     common = np.bitwise_and.reduce(reader_bits[readers], initial=np.uint32(0xFFFFFFFF))
-    return FeedActs(post_bits, reader_bits, scores, common, pair_bits, pair_shift if for_pairs else None)
+    return FeedActs(post_bits, reader_bits, scores, hiding, common, pair_bits, pair_shift if for_pairs else None)
 
 
 def _marking_acts(platform: Platform) -> list[tuple[int, InterventionParams]]:

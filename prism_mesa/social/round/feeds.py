@@ -94,7 +94,7 @@ class FeedActs(NamedTuple):
     Attributes:
         post_bits, reader_bits: The acts that apply to each visible post, and to each agent; empty without acts.
         score: What each act adds to the score of a post; -inf for acts that leave posts out.
-        common: The bits of acts that apply to all readers.
+        hiding, common: The bits of acts that leave posts out, and of acts that apply to all readers.
         pair_bits: The bits of acts that apply to pairs of reader and post.
         pair_shift: Returns what these acts add to the score of each candidate.
     """
@@ -102,18 +102,17 @@ class FeedActs(NamedTuple):
     post_bits: Bits = np.zeros(0, np.uint32)
     reader_bits: Bits = np.zeros(0, np.uint32)
     score: Scores = _NO_SCORES
+    hiding: np.uint32 = np.uint32(0)
     common: np.uint32 = np.uint32(0)
     pair_bits: np.uint32 = np.uint32(0)
     pair_shift: Scorer | None = None
 
-    @property
-    def hiding(self) -> np.uint32:
-        """The bits of acts that leave posts out."""
-        return np.uint32(sum(1 << act for act in np.flatnonzero(self.score == -np.inf).tolist()))
-
-    def are_hidden(self, bits: np.uint32) -> npt.NDArray[np.bool_]:
-        """Return which visible posts acts with these bits leave out."""
-        return np.asarray(self.post_bits & bits & self.hiding != 0)
+    def added_scores(self, bits: np.uint32) -> Scores:
+        """Return what acts with these bits add to the score of each visible post, -inf if they leave it out."""
+        added = np.zeros(len(self.post_bits))
+        for act, score in enumerate(self.score.tolist()):
+            added[self.post_bits & bits & np.uint32(1 << act) != 0] += score
+        return added
 
     def split(self, readers: Ids, params: FeedParams) -> Iterator[tuple[Ids, Self]]:
         """Yield readers without acts, with acts on posts, and with acts on pairs, with their acts.
@@ -182,15 +181,10 @@ class RankInputs(NamedTuple):
 
     def list_all(self, readers: Int32) -> CandidateList:
         """Return all candidates of some readers."""
-        n_max, n = self.count(readers), -1
-        reader, post, is_followed = np.empty(n_max, np.int32), np.empty(n_max, np.int32), np.empty(n_max, np.bool_)
-
-        def list_some(scratch: RankScratch) -> bool:
-            nonlocal n
-            n = int(list_candidates(readers, *self, scratch, reader, post, is_followed))
-            return n >= 0
-
-        self._with_scratch(list_some)
+        n = self.count(readers)
+        reader, post, is_followed = np.full(n, -1, np.int32), np.empty(n, np.int32), np.empty(n, np.bool_)
+        self._with_scratch(lambda scratch: list_candidates(readers, *self, scratch, reader, post, is_followed) >= 0)
+        n = int(np.count_nonzero(reader >= 0))
         return CandidateList(reader[:n], post[:n], is_followed[:n])
 
     def with_scores(self, readers: Int32, scorer: Scorer | None, pair_shift: Scorer | None) -> Self:
@@ -417,7 +411,7 @@ def discover(
     ids = np.arange(outbox.first, len(posts))
     roots = ids[posts.root[ids] == ids]
     if len(acts.post_bits):
-        roots = roots[~acts.are_hidden(acts.reader_bits[readers[0]])[roots - outbox.first]]
+        roots = roots[acts.added_scores(acts.reader_bits[readers[0]])[roots - outbox.first] > -np.inf]
     if n_results:
         query = np.full(len(population), -1, np.int16)
         query[readers] = _draw_search_topics(readers, population, posts, streams, now)
@@ -560,7 +554,7 @@ def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int, acts: FeedActs) -
         return outbox
     author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.has_posts)
     if acts.common:
-        author = np.where(acts.are_hidden(acts.common), np.int32(NO_POST), author)
+        author = np.where(acts.added_scores(acts.common) == -np.inf, np.int32(NO_POST), author)
     lowest_root, parts = int(root.min()), threads if len(outbox.start) > BLOCK else 1
     copies = np.zeros(int(root.max()) - lowest_root + 1, np.uint8)
     cuts = [words * part // parts * 64 for part in range(parts + 1)]

@@ -91,9 +91,11 @@ def _rank(platform: Platform, is_online: npt.NDArray[np.bool_]) -> Rows:
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
     hidden, groups = platform.relations.hidden_rows(len(population)), platform.groups
-    now, threads, feed_params = platform.round, platform.params.threads, platform.params.feed
+    now, threads = platform.round, platform.params.threads
     all_acts, agents = feed_acts(platform, readers), AgentColumns(platform, readers)
-    sort_posts = cache(partial(make_outbox, platform.posts, feed_params, len(population), now, threads, all_acts))
+    sort_posts = cache(
+        partial(make_outbox, platform.posts, platform.params.feed, len(population), now, threads, all_acts)
+    )
     for group, params, feed in platform.feeds.assign(readers, agents, platform.assignments):
         for rows, acts in all_acts.split(group, params):
             rank_feeds(

@@ -132,7 +132,7 @@ def make_world(platform: Platform) -> World:
     rule = (reasoner if isinstance(reasoner, RuleReasoner) else RuleReasoner()).kernel_rule(key)
     first = len(platform.posts)
     if platform.glances > 1:
-        first = platform.posts.first_visible(max(platform.round, 0), platform.feeds.longest_window)
+        first = platform.posts.first_visible(max(platform.round, 0), platform.params.feed.window)
     pool, preview_key = platform.walk_buffers, (platform.round, first, len(platform.posts))
     if pool.preview_key != preview_key:
         pool.previews, pool.preview_key = np.empty(len(platform.posts) - first, PREVIEW), preview_key

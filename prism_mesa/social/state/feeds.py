@@ -202,11 +202,6 @@ class Feeds:
         return np.ones(len(rows), np.bool_) if act.agents is None else self.select_agents(index, agents, len(rows))
 
     @property
-    def longest_window(self) -> int:
-        """The largest window of the feeds used so far, in rounds."""
-        return max(feed.window for feed, _ in self._feeds_by_acts.values())
-
-    @property
     def show_only_followed(self) -> bool:
         """Whether the feeds used so far show only posts by authors that the reader follows."""
         return not any(feed.shows_unfollowed for feed, _ in self._feeds_by_acts.values())

@@ -27,15 +27,13 @@ from prism_mesa.studies.measures.measure import FinishedRun, Measure, attribute_
 type Floats = npt.NDArray[np.float64]
 type Rounds = tuple[int, int]
 type Rates = Callable[[FinishedRun, Rounds], Floats]
-"""Returns a number for each agent from what it did in some rounds; NaN for agents without one."""
+"""Returns a number for each agent from what it did in some rounds, NaN for agents without one; empty if undefined."""
 
 
 def _acts(config: Config, key: str) -> dict[str | None, InterventionParams]:
     """Return the interventions with a `share` or a `coverage`, by name."""
-    acts = config.interventions
-    if key == "share":
-        return {act.name: act for act in acts if act.share is not None}
-    return {act.name: act for act in acts if act.post_act is not None and act.post_act.coverage is not None}
+    holders = [(act, act if key == "share" else act.post_act) for act in config.interventions]
+    return {act.name: act for act, holder in holders if getattr(holder, key, None) is not None}
 
 
 def _rounds(run: FinishedRun, name: str, key: str = "share") -> Rounds | None:
@@ -101,16 +99,13 @@ def _count_visits(run: FinishedRun, rounds: Rounds) -> Floats:
 
 
 def _count_follows(run: FinishedRun, rounds: Rounds) -> Floats:
-    if run.config.network.dynamics != "live":
-        return np.full(len(run.table("agents")), nan)
-    return _count_rows("follows", "event", "follow", run, rounds)
+    is_live = run.config.network.dynamics == "live"
+    return _count_rows("follows", "event", "follow", run, rounds) if is_live else np.zeros(0)
 
 
 def _opinions(run: FinishedRun, rounds: Rounds) -> Floats:
     agents, name = run.table("agents"), run.config.opinions.of
-    if name is None:
-        return np.full(len(agents), nan)
-    return np.asarray(agents[name].where(agents["present"]), np.float64)
+    return np.zeros(0) if name is None else np.asarray(agents[name].where(agents["present"]), np.float64)
 
 
 def _mean_read(attribute: str, run: FinishedRun, rounds: Rounds) -> Floats:
@@ -133,7 +128,8 @@ def _contrast(values: Floats, groups: Any) -> float:
 def _difference(name: str, rates: Rates, run: FinishedRun) -> float:
     """Return the mean of treated minus control agents."""
     rounds = _rounds(run, name)
-    return nan if rounds is None else _contrast(rates(run, rounds), run.table("agents")[name].to_numpy())
+    values = np.zeros(0) if rounds is None else rates(run, rounds)
+    return _contrast(values, run.table("agents")[name].to_numpy()) if len(values) else nan
 
 
 def _level(rounds: Rounds, rates: Rates, run: FinishedRun) -> float:

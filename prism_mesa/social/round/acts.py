@@ -329,6 +329,7 @@ def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
     if not acts:
         return NO_FEED_ACTS
     visible = np.arange(platform.posts.first_visible(platform.round, platform.params.feed.window), len(platform.posts))
+    columns = _columns_of_posts(platform, visible)
     post_bits, reader_bits = np.zeros(len(visible), np.uint32), np.zeros(len(platform.population), np.uint32)
     scores, hiding, for_pairs = np.zeros(len(acts)), np.uint32(0), list[tuple[np.uint32, str, float, str]]()
     for i, (index, act) in enumerate(acts):
@@ -336,13 +337,12 @@ def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
         score = -np.inf if act.downrank is None else act.downrank.score
         if params is not None and not _reads_only_posts(params):
             for_pairs.append((bit, params.posts, score, where))
-        elif act.downrank is not None:
-            columns = _columns_of_posts(platform, visible)
-            post_bits |= bit * truth(act.downrank.posts, columns, columns, len(visible), where)
-            scores[i] = score
         else:
-            post_bits |= bit * hidden_posts(platform, [index], visible)
-            scores[i], hiding = score, hiding | bit
+            if params is None:
+                post_bits |= bit * hidden_posts(platform, [index], visible)
+            else:
+                post_bits |= bit * truth(params.posts, columns, columns, len(visible), where)
+            scores[i], hiding = score, hiding | bit * np.uint32(act.downrank is None)
         reader_bits[readers[select_targets(platform, index, act, readers)]] |= bit
     pair_bits = np.uint32(sum(int(bit) for bit, *_ in for_pairs))
     reader_bits &= np.bitwise_or.reduce(post_bits, initial=pair_bits)  # other acts change nothing

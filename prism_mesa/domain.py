@@ -1,9 +1,11 @@
 """Names and classes that several packages share."""
 
 from dataclasses import dataclass
+from enum import Enum
 from math import isnan, nan
-from typing import Final, Literal
+from typing import Final, Literal, NoReturn
 
+from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.markup import card_html, facts_html, html_or_repr, note_html, quote_html
 
 type PostKind = Literal["post", "reply", "reshare"]
@@ -27,6 +29,65 @@ BIG_FIVE: tuple[str, ...] = ("extraversion", "agreeableness", "conscientiousness
 # Communications Psychology 2:15.
 TRAIT_MEANS: tuple[float, ...] = (3.1, 3.86, 3.64, 2.68, 3.91)
 TRAIT_SDS: tuple[float, ...] = (0.78, 0.59, 0.77, 0.87, 0.7)
+
+
+class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum whose str() is the member
+    """The state of an agent of the platform. The values are lowercase, for JSON and tables."""
+
+    IDLE = "idle"
+    SCROLLING = "scrolling"
+    EVALUATING = "evaluating"
+    COMPOSING = "composing"
+    ENGAGING_LIKE = "engaging_like"
+    ENGAGING_REPLY = "engaging_reply"
+    ENGAGING_RESHARE = "engaging_reshare"
+    RESTING = "resting"
+
+    @property
+    def code(self) -> int:
+        """The state's index in this enum, 0..7, which columns store."""
+        return _CODES[self]
+
+    @property
+    def color(self) -> str:
+        """The state's color in pictures."""
+        return STATE_COLORS[self]
+
+    @property
+    def position(self) -> tuple[float, float]:
+        """The state's position in pictures of charts, in inches."""
+        return _POSITIONS[self]
+
+    @classmethod
+    def _missing_(cls, value: object) -> NoReturn:
+        names = [state.value for state in cls]
+        raise ChartError(f"{value!r} is not a state (allowed: {', '.join(names)}).{did_you_mean(str(value), names)}")
+
+
+STATES: Final = tuple(AgentState)
+STATE_COLORS: Final = {
+    AgentState.IDLE: "#e6e6e6",
+    AgentState.RESTING: "#a5a5a5",
+    AgentState.SCROLLING: "#7fcaff",
+    AgentState.EVALUATING: "#2652ac",
+    AgentState.COMPOSING: "#732860",
+    AgentState.ENGAGING_LIKE: "#e6093d",
+    AgentState.ENGAGING_REPLY: "#06975a",
+    AgentState.ENGAGING_RESHARE: "#ff6f15",
+}
+"""Colors of states in all pictures, at least 23 apart in CIE Lab, also for color-blind readers."""
+
+_CODES: Final = {state: code for code, state in enumerate(STATES)}
+_POSITIONS: Final = {
+    AgentState.IDLE: (0.0, 6.8),
+    AgentState.SCROLLING: (0.0, 5.6),
+    AgentState.EVALUATING: (0.0, 3.8),
+    AgentState.COMPOSING: (0.0, 2.2),
+    AgentState.ENGAGING_LIKE: (-2.35, 0.5),
+    AgentState.ENGAGING_REPLY: (0.0, 0.5),
+    AgentState.ENGAGING_RESHARE: (2.35, 0.5),
+    AgentState.RESTING: (0.0, -1.1),
+}
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import AgentState
 from prism_mesa.llm.params import Source
 from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, make_question
-from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]

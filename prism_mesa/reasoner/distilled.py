@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from prism_mesa.domain import AgentState
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.kernels.trees import LEAF, add_trees
 from prism_mesa.llm.params import Source
@@ -24,7 +25,6 @@ from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
 from prism_mesa.reasoner.features import DECLARATION, FEATURES, LINEAR_NAMES, NAMES, feature_columns, linear_sum
 from prism_mesa.reasoner.question import DetailedChoices, PlacedQuestion
 from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns, rounded_table
-from prism_mesa.statechart import AgentState
 
 MODEL_FILE: Final = "distilled.json"
 """Name of a model file in the output folder of `prism distill`, and in the folder of a run with this model."""

@@ -6,6 +6,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
+from prism_mesa.domain import AgentState
 from prism_mesa.llm.clients.base import (
     ChatClient,
     Completion,
@@ -21,7 +22,6 @@ from prism_mesa.llm.text import clean_text, find_bare_option, parse_json
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.prompt import STATE_DESCRIPTIONS, answer_schema, decision_form, question_prompt
 from prism_mesa.reasoner.question import Question
-from prism_mesa.statechart import AgentState
 
 type AnswerForm = Literal["choice", "probabilities", "decision"]
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
-from prism_mesa.domain import POST_KINDS, Post
+from prism_mesa.domain import POST_KINDS, AgentState, Post
 from prism_mesa.llm.decision import Decision
 from prism_mesa.llm.text import (
     LETTERS,
@@ -21,7 +21,6 @@ from prism_mesa.llm.text import (
     letter_instruction,
 )
 from prism_mesa.reasoner.question import Question, read_post
-from prism_mesa.statechart import AgentState
 
 STATE_DESCRIPTIONS: dict[AgentState, str] = {
     AgentState.IDLE: "Stop browsing, wait for next round",

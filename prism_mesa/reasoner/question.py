@@ -11,9 +11,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, Post
+from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, AgentState, Post
 from prism_mesa.llm.params import Source
-from prism_mesa.statechart import AgentState
 
 
 @dataclass(frozen=True)

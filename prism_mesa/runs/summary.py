@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS, NOTHING_HAPPENED
+from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS, NOTHING_HAPPENED, STATES
 from prism_mesa.errors import format_count
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
@@ -19,7 +19,6 @@ from prism_mesa.social.round.choices import shortfall
 from prism_mesa.social.state.opinions import measure_spread
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.social.tables import DONE
-from prism_mesa.statechart import STATES
 
 
 def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:

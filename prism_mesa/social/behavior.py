@@ -10,11 +10,12 @@ from functools import reduce
 from operator import or_
 from typing import Any, Final
 
-from prism_mesa.domain import ACTIONS, ActionName
+from prism_mesa.domain import ACTIONS, ActionName, AgentState
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.user_objects import load_object
-from prism_mesa.statechart import ANY, TIMEOUT, AgentState, Expression, F, Statechart, Transition
+from prism_mesa.statechart import ANY, TIMEOUT, Expression, F, Statechart, Transition
 from prism_mesa.statechart.definition import StatechartParams
+from prism_mesa.statechart.guards import field_name
 from prism_mesa.statechart.transitions import Guard
 
 IDLE, SCROLLING, RESTING = AgentState.IDLE, AgentState.SCROLLING, AgentState.RESTING
@@ -171,7 +172,7 @@ def _value(node: ast.expr, below: bool) -> bool | None:
             value = _value(operand, below)
             return None if value is None else not value
         case ast.Compare(left=left, ops=[operator], comparators=[right]) if type(operator) in _VALUE_BELOW:
-            lies_below, sides = _VALUE_BELOW[type(operator)] == below, (ast.unparse(left), ast.unparse(right))
+            lies_below, sides = _VALUE_BELOW[type(operator)] == below, (field_name(left), field_name(right))
             if sides[0] == "post.utility" and sides[1] in _THRESHOLDS:
                 return lies_below
             if sides[1] == "post.utility" and sides[0] in _THRESHOLDS:
@@ -193,10 +194,21 @@ def configure_chart(params: StatechartParams, *, asks_action: bool, chart: State
         raise ChartError(f"chart: {chart!r} is not a Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
         chart = load_chart(params.chart) if params.chart else _DEFAULT_CHARTS[asks_action]
+    _require_platform_chart(chart)
     oracle_enabled = chart.oracle_enabled and params.oracle_enabled
     chart_copy = chart.with_settings(oracle_enabled=oracle_enabled, strict=params.strict)
     chart_copy.invariant = _BAND if chart_copy.invariant is None else chart_copy.invariant
     return chart_copy
+
+
+def _require_platform_chart(chart: Statechart) -> None:
+    """Raise ChartError if the platform cannot run a chart."""
+    foreign = [state for state in chart.ordered_states if not isinstance(state, AgentState)]
+    if foreign:
+        raise ChartError(f"{chart.name}: {foreign[0].value!r} is not a state of the platform; write AgentState(...)")
+    for transition in chart.transitions:
+        if isinstance(transition.guard, Expression) and transition.guard.reads_model:
+            raise ChartError(f"{chart.name}: {transition}: F.model cannot be read on the platform; use an attribute")
 
 
 def with_abandoning(chart: Statechart) -> Statechart:

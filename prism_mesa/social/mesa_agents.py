@@ -11,13 +11,13 @@ import mesa
 import numpy as np
 from mesa.agent import AgentSet
 
+from prism_mesa.domain import AgentState
 from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents, PlatformAgent
 from prism_mesa.social.platform_model import PlatformModel
 from prism_mesa.social.state.population import AWAY, SUSPENDED, WAITING
-from prism_mesa.statechart import AgentState
 
 
 class PopulationModel(PlatformModel):

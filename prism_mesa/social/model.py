@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import mesa
 
+from prism_mesa.domain import STATE_COLORS
 from prism_mesa.errors import BadInputError, DataError, RunError, one_line
 from prism_mesa.markup import bar_html, card_html, facts_html, html_or_repr, note_html
 from prism_mesa.params import FROM_PARAMS, model_params
@@ -23,7 +24,7 @@ from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.start import change_chart, start_platform, warn
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
 from prism_mesa.social.world.build import KeptWorld
-from prism_mesa.statechart import STATE_COLORS, Statechart
+from prism_mesa.statechart import Statechart
 
 _MIN_SHARE: Final = 0.005
 """The smallest share of a state that a notebook shows."""

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.deliberation import Notebook
-from prism_mesa.domain import Post
+from prism_mesa.domain import STATES, Post
 from prism_mesa.errors import DataError, format_count, one_line
 from prism_mesa.kernels.utility import NO_MARKS, Tastes, TasteTables, utilities
 from prism_mesa.reasoner import AnyReasoner, RuleReasoner
@@ -45,7 +45,7 @@ from prism_mesa.social.world.accounts import account_kinds, read_conditions
 from prism_mesa.social.world.archetypes import make_archetypes
 from prism_mesa.social.world.build import KEPT_COLUMNS, StartingWorld, world_to_keep
 from prism_mesa.social.world.llms import assign_llms
-from prism_mesa.statechart import STATES, Statechart
+from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, Final, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
+from prism_mesa.domain import ACTIONS, BIG_FIVE, STATE_COLORS, STATES, ActionName, AgentState, Post
 from prism_mesa.errors import AgentError, StateTypeError, format_count, one_line
 from prism_mesa.llm.text import clean_text
 from prism_mesa.markup import card_html, chip_html, facts_html, fold_html, html_or_repr, table_html
@@ -44,16 +44,7 @@ from prism_mesa.social.round.questions import personalities, questions, to_arche
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, pack_move, unpack_move
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.statechart import (
-    STATE_COLORS,
-    STATES,
-    TIMEOUT,
-    AgentState,
-    Statechart,
-    StateTransition,
-    Transition,
-    export_agent,
-)
+from prism_mesa.statechart import TIMEOUT, Statechart, StateTransition, Transition, export_agent
 
 _NOT_A_POST: Final = "is not a post of this platform (see feed, read)"
 _FIELDS_IN_PROMPTS: Final = (
@@ -343,7 +334,8 @@ class PlatformAgent:
         with rollback_on_error(platform, self.row) if outcome.action is not None else nullcontext():
             platform.chart.take(outcome, self, context)
         apply_effects(platform, self.row, platform.trigger_code(trigger), source, outcome.target, was_open=was_open)
-        return outcome.target
+        target: AgentState = outcome.target
+        return target
 
     @property
     def chart(self) -> Statechart:

@@ -15,6 +15,7 @@ from .statechart import Statechart as Statechart
 from .states import STATE_COLORS as STATE_COLORS
 from .states import STATES as STATES
 from .states import AgentState as AgentState
+from .states import State as State
 from .states import agents_in_state as agents_in_state
 from .states import export_agent as export_agent
 from .states import state_distribution as state_distribution

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, ErrorSink, Node, evaluate_guards
-from prism_mesa.statechart.states import STATES, AgentState
+from prism_mesa.statechart.states import State
 from prism_mesa.statechart.transitions import Transition
 
 type Codes = npt.NDArray[np.integer]
@@ -34,29 +34,31 @@ class Columns(Protocol):
 
 
 class ArrayColumns:
-    """Columns in a mapping of arrays of equal length.
+    """Columns in a mapping of arrays of equal length, and the `model` that ``F.model`` reads.
 
     >>> posts = ArrayColumns({"relevance": np.array([0.2, 0.9])})
     >>> posts.row(1).relevance
     0.9
     """
 
-    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        self.arrays = arrays
+    def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], model: Any = None) -> None:
+        self.arrays, self.model = arrays, model
 
     def take(self, rows: Codes) -> "ArrayColumns":
         """Return columns of the given rows."""
-        return ArrayColumns({name: array[rows] for name, array in self.arrays.items()})
+        return ArrayColumns({name: array[rows] for name, array in self.arrays.items()}, self.model)
 
     def column(self, name: str) -> Any:
         """Return one array."""
+        if name == "model" and self.model is not None:
+            return self.model
         if name not in self.arrays:
             raise AttributeError(f"no column {name!r}")
         return self.arrays[name]
 
     def row(self, i: int) -> SimpleNamespace:
         """Return a row as plain Python values."""
-        return SimpleNamespace(**{name: array[i].item() for name, array in self.arrays.items()})
+        return SimpleNamespace(model=self.model, **{name: array[i].item() for name, array in self.arrays.items()})
 
 
 class ColumnReader:
@@ -97,7 +99,7 @@ class FireResult:
     option_indices: npt.NDArray[np.int16]
     keys: npt.NDArray[Any]
     transitions: tuple[Transition, ...]
-    option_sets: tuple[tuple[AgentState, ...], ...]
+    option_sets: tuple[tuple[State, ...], ...]
     row_by_row_guards: frozenset[str]
 
 
@@ -108,7 +110,7 @@ def fire_many(
 
     Args:
         chart: The chart.
-        states: State codes (`AgentState.code`), one per row.
+        states: State codes (`chart.codes`), one per row.
         triggers: One index into ``chart.triggers`` per row (-1: no trigger), or the name of one trigger for all rows.
         agents: The columns that expressions read as ``F.agent``.
         contexts: The columns that expressions read as ``F.post``.
@@ -122,11 +124,12 @@ def fire_many(
     fits_int64 = all(cell.fits_int64 for _, _, cell in chart.all_cells())
     open_keys: npt.NDArray[Any] = np.zeros(len(states), np.int64 if fits_int64 else object)
     index = {id(t): i for i, t in enumerate(chart.transitions)}
-    option_sets: dict[tuple[AgentState, ...], int] = {}
+    option_sets: dict[tuple[State, ...], int] = {}
     row_by_row: set[str] = set()
-    cell_codes = np.asarray(triggers).astype(np.int32) * len(STATES) + states
+    n_states = len(chart.members)
+    cell_codes = np.asarray(triggers).astype(np.int32) * n_states + states
     for cell_code in np.flatnonzero(np.bincount(cell_codes[cell_codes >= 0], minlength=1)):
-        cell = chart.cells[chart.triggers[cell_code // len(STATES)]].get(STATES[cell_code % len(STATES)])
+        cell = chart.cells[chart.triggers[cell_code // n_states]].get(chart.members[cell_code % n_states])
         if cell is None:
             continue
         rows = np.flatnonzero(cell_codes == cell_code)

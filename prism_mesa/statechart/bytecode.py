@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from prism_mesa.kernels import programs as ops
-from prism_mesa.statechart.guards import Expression
+from prism_mesa.statechart.guards import Expression, field_name
 
 _COMPARISONS: Final[dict[type[ast.cmpop], int]] = {
     ast.Lt: ops.LESS,
@@ -116,8 +116,8 @@ class Compiler:
                 if isinstance(value, int) and abs(value) >= _MAX_EXACT:
                     raise _UnsupportedExpressionError
                 return self._add_constant(float(value)), abs(value) if isinstance(value, int) else _INEXACT
-            case ast.Attribute(value=ast.Name(id=owner), attr=name):
-                field = self._fields.get(f"{owner}.{name}")
+            case ast.Attribute():
+                field = self._fields.get(field_name(node))
                 if field is None or field.names:
                     raise _UnsupportedExpressionError
                 return field.register, _INT32 if field.is_int32 else _INEXACT
@@ -151,7 +151,7 @@ class Compiler:
         """Return the operands of ``field == "text"`` or ``"text" == field``; None without a string or a category."""
         if isinstance(left, ast.Constant):
             left, right = right, left
-        field = self._fields.get(ast.unparse(left)) if isinstance(left, ast.Attribute) else None
+        field = self._fields.get(field_name(left)) if isinstance(left, ast.Attribute) else None
         string = right.value if isinstance(right, ast.Constant) else None
         names = () if field is None else field.names
         if not isinstance(string, str) and not names:

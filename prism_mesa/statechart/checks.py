@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.statechart.batch import ArrayColumns, column_values, row_values, zero_keys
+from prism_mesa.statechart.batch import ArrayColumns, ColumnReader, column_values, row_values, zero_keys
 from prism_mesa.statechart.definition import TIMEOUT, ChartDefinition
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import FALSE, OPEN_CHOICE, TRUE, Cell, GuardErrors, Outcome, asks_oracle
-from prism_mesa.statechart.states import STATES, AgentState
+from prism_mesa.statechart.states import State
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.streams import Streams
 
@@ -122,9 +122,9 @@ def check(
     return sorted(findings, key=lambda finding: _LEVEL_ORDER[finding.level])
 
 
-def reachable(chart: ChartDefinition) -> set[AgentState]:
+def reachable(chart: ChartDefinition) -> set[State]:
     """Return the states that can be reached from the initial state."""
-    states, new_states = set[AgentState](), {chart.initial}
+    states, new_states = set[State](), {chart.initial}
     while new_states:
         states |= new_states
         new_states = {t.target for t in chart.transitions if t.source in new_states and t.target is not None} - states
@@ -196,7 +196,7 @@ class _PossibleOutcome:
 
 
 def _possible_outcomes(
-    chart: ChartDefinition, state: AgentState, cell: Cell, values: Mapping[str, Values]
+    chart: ChartDefinition, state: State, cell: Cell, values: Mapping[str, Values]
 ) -> list[_PossibleOutcome]:
     values = {**values, "agent.state": Values(names=(state.value,))}
     expressions = [guard for _, _, guard in cell.guards if isinstance(guard, Expression)]
@@ -261,17 +261,18 @@ def _evaluate(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArra
     values = column_values(guard, agents, posts, N_PROBES)
     if values is not None:
         return values
-    return row_values(Transition("probed", STATES[0], None, guard), agents, posts, N_PROBES, GuardErrors())[0]
+    return row_values(Transition("probed", "probed", None, guard), agents, posts, N_PROBES, GuardErrors())[0]
 
 
 def _make_probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict[str, ArrayColumns]:
     """Return made-up agents and posts, whose fields have values of `Values.values_to_try`."""
-    arrays: dict[str, dict[str, npt.NDArray[Any]]] = {"agent": {}, "post": {}}
+    arrays: dict[str, dict[str, npt.NDArray[Any]]] = {"agent": {}, "post": {}, "model": {}}
     for name, constants in sorted(_compared_constants(expressions).items()):
         field_values = values.get(name, Values()).values_to_try(constants)
         root, field = name.split(".", 1)
         arrays[root][field] = field_values[(_probe_draws(name) * len(field_values)).astype(np.int64)]
-    return {root: ArrayColumns(columns) for root, columns in arrays.items()}
+    model = ColumnReader(ArrayColumns(arrays["model"]))
+    return {root: ArrayColumns(arrays[root], model) for root in ("agent", "post")}
 
 
 @lru_cache(maxsize=256)

@@ -7,24 +7,27 @@ from typing import Any, Final
 from markupsafe import Markup
 from pydantic import Field
 
-from prism_mesa.errors import ChartError, DataError, did_you_mean, format_count, one_line
+from prism_mesa.errors import ChartError, DataError, format_count, one_line
 from prism_mesa.markup import card_html, chip_html, html_or_repr, note_html, table_html
 from prism_mesa.params import Params
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, build_cells
-from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
-from prism_mesa.statechart.transitions import Transition
+from prism_mesa.statechart.states import State, find_state, read_states, state_color
+from prism_mesa.statechart.transitions import ANY, Transition
 from prism_mesa.statechart.users_code import FailingGuard, add_location_note, agent_location, user_code_line
 
 TIMEOUT: Final = "timeout"
-_FIXED_NAMES: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
+_FIXED_NAMES: Final = frozenset("states members transitions initial timeouts oracle_enabled triggers cells".split())
 
 
 class ChartDefinition(Restorable):
     """The states, transitions and settings of a chart, which cannot be set later.
 
     Attributes:
+        members: All members of the states' enum, in order.
+        codes: The index of each of `members`, which columns store.
+        colors: The color of each of `members` in pictures: its `color`, if the enum has that property, or another one.
         triggers: The distinct triggers: those that were passed, so that several charts number them alike, and then
             those of `transitions`, in order.
         cells: The transitions by trigger and state; each cell selects among its transitions.
@@ -32,21 +35,27 @@ class ChartDefinition(Restorable):
 
     def __init__(
         self,
-        states: Iterable[AgentState],
+        states: Iterable[State],
         transitions: Sequence[Transition],
-        initial: AgentState,
+        initial: State,
         *,
         oracle_enabled: bool = True,
-        timeouts: Mapping[AgentState, int] | None = None,
+        timeouts: Mapping[State, int] | None = None,
         invariant: Expression | None = None,
         strict: bool = False,
         name: str = "chart",
         triggers: Sequence[str] = (),
     ) -> None:
         self.name = name
-        self.states = frozenset(AgentState(state) for state in states)
-        self.initial = self._find_state(initial, "initial")
-        self.timeouts = {self._find_state(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
+        try:
+            self.members, self.ordered_states = read_states(states)
+        except ChartError as error:
+            raise ChartError(f"{name}: {error}") from None
+        self.states = frozenset(self.ordered_states)
+        self.codes: dict[State, int] = {state: code for code, state in enumerate(self.members)}
+        self.colors: dict[State, str] = {state: state_color(state, code) for state, code in self.codes.items()}
+        self.initial = self.find_state(initial, "initial")
+        self.timeouts = {self.find_state(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
         self.invariant = invariant
         self.oracle_enabled = oracle_enabled
         self.strict = strict
@@ -59,27 +68,22 @@ class ChartDefinition(Restorable):
         self.triggers = tuple(dict.fromkeys([*triggers, *(t.trigger for t in self.transitions)]))
         self.cells = build_cells(self.transitions, oracle_enabled)
 
-    def _find_state(self, state: AgentState, where: object) -> AgentState:
+    def find_state(self, state: Any, where: object) -> State:
         """Return a state of this chart from the state or its value; messages begin with `where`."""
         try:
-            member = AgentState(state)
+            return find_state(state, self.ordered_states)
         except ChartError as error:
             raise ChartError(f"{self.name}: {where}: {error}") from None
-        if member not in self.states:
-            names = sorted(s.value for s in self.states)
-            suggestion = did_you_mean(member.value, names)
-            fault = f"{member.value!r} is not a state of this chart ({', '.join(names)}).{suggestion}"
-            raise ChartError(f"{self.name}: {where}: {fault}")
-        return member
 
     def _split(self, transition: Transition) -> list[Transition]:
         """Return one transition for each source, after a check that all states belong to the chart."""
         if not isinstance(transition, Transition):
             raise ChartError(f"{self.name}: transitions: {transition!r} is not a Transition(trigger, source, target)")
-        for state in (*transition.sources, transition.target):
-            if state is not None:
-                self._find_state(state, transition)
-        transitions = transition.from_each_source(self.states)
+        sources = [self.find_state(state, transition) for state in transition.sources]
+        target = None if transition.target is None else self.find_state(transition.target, transition)
+        if transition.source is ANY:
+            sources = [state for state in self.ordered_states if state is not target]
+        transitions = transition.between(sorted(sources, key=self.codes.__getitem__), target)
         if not transitions:
             raise ChartError(f"{self.name}: {transition}: the target is the chart's only state")
         return transitions
@@ -99,11 +103,11 @@ class ChartDefinition(Restorable):
 
     @html_or_repr
     def _repr_html_(self) -> str:
-        sources_by_label: dict[tuple[str, str, AgentState | None], list[AgentState]] = {}
+        sources_by_label: dict[tuple[str, str, State | None], list[State]] = {}
         for t in self.transitions:
             sources_by_label.setdefault((*self.label(t), t.target), []).append(t.source)
         rows = [
-            (self._chips(sources), trigger, guard, chip_html(STATE_COLORS[target], target.value) if target else "?")
+            (self._chips(sources), trigger, guard, chip_html(self.colors[target], target.value) if target else "?")
             for (trigger, guard, target), sources in sources_by_label.items()
         ]
         oracle = "" if self.oracle_enabled else "; the oracle is off, so the first of several targets is taken"
@@ -111,11 +115,12 @@ class ChartDefinition(Restorable):
         table = table_html(("state", "trigger", "if", "next"), rows)
         return card_html("chart", self.name, table, note_html(remark), remark=self._size_text)
 
-    def _chips(self, sources: Sequence[AgentState]) -> str:
+    def _chips(self, sources: Sequence[State]) -> str:
         other_states = self.states - set(sources)
         if len(sources) > 2 and len(other_states) == 1:
             return f"any but {next(iter(other_states)).value}"
-        return Markup(" ").join(chip_html(STATE_COLORS[state], state.value) for state in STATES if state in sources)
+        ordered_sources = [state for state in self.ordered_states if state in sources]
+        return Markup(" ").join(chip_html(self.colors[state], state.value) for state in ordered_sources)
 
     def label(self, t: Transition, default: str = "") -> tuple[str, str]:
         """Return a transition's trigger and guard as strings; `default` follows timeouts of states without a number."""
@@ -124,7 +129,7 @@ class ChartDefinition(Restorable):
         guard = t.guard_label or ("else" if self.cells[t.trigger][t.source].guards else "")
         return t.trigger + (waiting_time if t.trigger == TIMEOUT else ""), guard
 
-    def all_cells(self) -> Iterator[tuple[str, AgentState, Cell]]:
+    def all_cells(self) -> Iterator[tuple[str, State, Cell]]:
         """Yield each trigger, state and cell, in list order."""
         for trigger, row in self.cells.items():
             for state, cell in row.items():

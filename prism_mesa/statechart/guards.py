@@ -9,6 +9,7 @@ post.relevance > agent.high_threshold or not post.velocity <= 100
 """
 
 import ast
+import re
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from enum import Enum
@@ -53,10 +54,10 @@ class Expression:
     def function(self) -> Callable[[Any, Any], Any]:
         """A function of agent and context: it returns a value for two objects, and an array for columns."""
         if self._function is None:
-            arguments = ast.arguments([], [ast.arg("agent"), ast.arg("post")], None, [], [], None, [])
+            arguments = ast.arguments([], [ast.arg("agent"), ast.arg("context")], None, [], [], None, [])
             source = ast.Expression(ast.Lambda(arguments, _Elementwise().visit(deepcopy(self.tree))))
             code = compile(ast.fix_missing_locations(source), f"<guard {self}>", "eval")
-            self._function = eval(code, {"truth": _as_truth_value, "quotient": _quotient})  # noqa: S307 - only `F` makes the tree
+            self._function = eval(code, _FUNCTIONS)  # noqa: S307 - only `F` makes the tree
         return self._function
 
     def __call__(self, agent: Any, context: Any = None) -> Any:
@@ -65,13 +66,18 @@ class Expression:
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """The names of the fields that the expression reads, as ``agent.x`` and ``post.y``."""
-        return frozenset(ast.unparse(n) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
+        """The names of the fields that the expression reads, as ``agent.x``, ``post.y`` (any context) and ``model.z``."""
+        return frozenset(field_name(n) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
 
     @property
     def reads_post(self) -> bool:
         """Whether the expression reads a field of the context."""
         return any(name.startswith("post.") for name in self.fields)
+
+    @property
+    def reads_model(self) -> bool:
+        """Whether the expression reads a field of the model."""
+        return any(name.startswith("model.") for name in self.fields)
 
     @cached_property
     def constants(self) -> frozenset[float | str]:
@@ -134,10 +140,26 @@ class Expression:
 def _to_tree(value: object) -> ast.expr:
     if isinstance(value, Expression):
         return value.tree
+    if isinstance(value, Enum) and not isinstance(value, str):
+        return ast.Constant(str(value.value), kind=_FROM_ENUM)
     python_value = value.value if isinstance(value, Enum) else value.item() if isinstance(value, np.generic) else value
     if isinstance(python_value, str | bool | int) or (isinstance(python_value, float) and isfinite(python_value)):
         return ast.Constant(python_value)
     raise ChartError(f"a guard expression cannot contain {value!r}; use fields of F, finite numbers and strings")
+
+
+_FROM_ENUM: Final = "enum"
+"""The kind of constants from enums whose members are not strings."""
+
+
+def field_name(node: ast.expr) -> str:
+    """Return the name of a field in `Expression.fields`; a context is called a post."""
+    return re.sub(r"^context\.", "post.", ast.unparse(node))
+
+
+def _as_text(value: Any) -> Any:
+    """Return the value of a member of an enum, so that it equals a string; other values are unchanged."""
+    return value.value if isinstance(value, Enum) else value
 
 
 def _as_truth_value(value: Any) -> Any:
@@ -157,12 +179,32 @@ def _quotient(left: Any, right: Any) -> Any:
     return left / right
 
 
+_FUNCTIONS: Final = {"truth": _as_truth_value, "quotient": _quotient, "text": _as_text}
+
+
 class _Elementwise(ast.NodeTransformer):
     """Rewrites an expression so that columns give the same values as single rows.
 
     The operators and, or, not become ``& | ^ True`` between truth values. In arithmetic, truth values become 0 or 1,
     because ``True + True`` is True in NumPy.
     """
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        match node.value:
+            case ast.Name(id="post"):
+                node.value = ast.Name("context", ast.Load())
+            case ast.Name(id="model"):
+                node.value = ast.Attribute(ast.Name("agent", ast.Load()), "model", ast.Load())
+        return node
+
+    def visit_Compare(self, node: ast.Compare) -> ast.expr:
+        sides = (node.left, node.comparators[0])
+        is_enum = any(isinstance(side, ast.Constant) and side.kind == _FROM_ENUM for side in sides)
+        is_enum |= any(isinstance(side, ast.Attribute) and side.attr == "state" for side in sides)
+        left, right = (self.visit(side) for side in sides)
+        if is_enum:
+            left, right = (ast.Call(ast.Name("text", ast.Load()), [side], []) for side in (left, right))
+        return ast.Compare(left, node.ops, [right])
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         operator = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
@@ -208,13 +250,16 @@ class _Fields:
 class _Roots:
     agent: Final = _Fields("agent")
     post: Final = _Fields("post")
+    context: Final = _Fields("context")
+    model: Final = _Fields("model")
 
     def __getattr__(self, name: str) -> NoReturn:
-        raise AttributeError(f"F has no {name!r}; write F.agent.{name}, or F.post.{name} for the context")
+        raise AttributeError(f"F has no {name!r}; write F.agent.{name}, F.context.{name} or F.model.{name}")
 
 
 F: Final = _Roots()
-"""``F.agent.x`` reads attribute x of the agent; ``F.post.x`` reads attribute (or key) x of the context."""
+"""``F.agent.x`` reads attribute x of the agent; ``F.context.x`` reads attribute (or key) x of the context, which is a
+post on the platform (``F.post.x`` is the same); ``F.model.x`` reads attribute x of the agent's model."""
 
 
 class _MappingReader:

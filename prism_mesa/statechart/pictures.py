@@ -14,7 +14,7 @@ from prism_mesa.statechart.definition import TIMEOUT
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell
 from prism_mesa.statechart.statechart import Statechart
-from prism_mesa.statechart.states import STATES, AgentState
+from prism_mesa.statechart.states import State
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 ASKED: Final = "oracle (LLM) is asked"
 OVERLAP: Final = "oracle (LLM) is asked where guards overlap"
 CODE: Final = "oracle (LLM) may be asked, guards are code"
+_CHOICE: Final = "oracle_"
+_START: Final = "[*]"
+_MERMAID_WORDS: Final = frozenset("as class classdef default direction end note state style".split())
 DISABLED: Final = "oracle disabled, the first option is taken"
 
 
@@ -37,15 +40,15 @@ class Choice:
     is_fork: bool
 
     @property
-    def options(self) -> tuple[AgentState, ...]:
+    def options(self) -> tuple[State, ...]:
         """The options; only the first option if the oracle is disabled, because the chart then takes it."""
         return self.cell.targets[:1] if self.legend == DISABLED else self.cell.targets
 
 
-def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
+def open_choices(chart: Statechart) -> dict[tuple[str, State], Choice]:
     """Return the choices that the chart may leave open, by trigger and state."""
     open_cells = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
-    choices: dict[tuple[str, AgentState], Choice] = {}
+    choices: dict[tuple[str, State], Choice] = {}
     for trigger, state, cell in chart.all_cells():
         is_fork = all(t.target is not None for t in cell.candidates)
         if is_fork and (cell.label not in open_cells or len(cell.targets) < 2):
@@ -53,7 +56,7 @@ def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
         legend = ASKED if chart.oracle_enabled else DISABLED
         if is_fork and cell.guards:
             legend = OVERLAP if all(isinstance(guard, Expression) for _, _, guard in cell.guards) else CODE
-        choices[trigger, state] = Choice(f"oracle_{len(choices) + 1}", cell, legend, is_fork)
+        choices[trigger, state] = Choice(f"{_CHOICE}{len(choices) + 1}", cell, legend, is_fork)
     return choices
 
 
@@ -64,28 +67,42 @@ def mermaid(chart: Statechart) -> str:
     are code that may leave the choice open, the arrows of their transitions are also drawn.
     """
     choices = open_choices(chart)
-    lines = [state.value for state in STATES if state in chart.states]
+    ids = {state: _mermaid_id(chart, state) for state in chart.ordered_states}
+    lines = [_mermaid_state(state, id_) for state, id_ in ids.items()]
     lines += [f"state {choice.node} <<choice>>" for choice in choices.values()]
-    lines.append(f"[*] --> {chart.initial.value}")
+    lines.append(f"{_START} --> {ids[chart.initial]}")
     for t in chart.transitions:
         trigger, guard = chart.label(t, " after agent.timeout_threshold")
         label = f"{trigger} [{guard}]" if guard else trigger
         if t.target is not None:
-            lines.append(_mermaid_line(t.source.value, t.target.value, label))
+            lines.append(_mermaid_line(ids[t.source], ids[t.target], label))
         else:
             choice = choices[t.trigger, t.source]
-            lines.append(_mermaid_line(t.source.value, choice.node, label, f"/ {choice.legend}"))
+            lines.append(_mermaid_line(ids[t.source], choice.node, label, f"/ {choice.legend}"))
     for (trigger, state), choice in choices.items():
         if choice.is_fork:
-            lines.append(_mermaid_line(state.value, choice.node, trigger, f"/ {choice.legend}"))
-        lines += [_mermaid_line(choice.node, option.value, "oracle") for option in choice.options]
+            lines.append(_mermaid_line(ids[state], choice.node, trigger, f"/ {choice.legend}"))
+        lines += [_mermaid_line(choice.node, ids[option], "oracle") for option in choice.options]
     return "\n    ".join(["stateDiagram-v2", *lines]) + "\n"
 
 
+def _mermaid_id(chart: Statechart, state: State) -> str:
+    """Return the name of a state if Mermaid reads it as one, else an id by its code."""
+    is_plain = re.fullmatch(r"[A-Za-z]\w*", state.value) and state.value.lower() not in _MERMAID_WORDS
+    return str(state.value) if is_plain and not state.value.startswith(_CHOICE) else f"state_{chart.codes[state]}"
+
+
+def _mermaid_state(state: State, id_: str) -> str:
+    return id_ if id_ == state.value else f'state "{_mermaid_text(state.value)}" as {id_}'
+
+
+def _mermaid_text(text: str) -> str:
+    line = " ".join(text.split())
+    return re.sub(r"[^\w .,()\[\]'=!/+-]", lambda c: f"#{codepoint2name.get(ord(c[0]), ord(c[0]))};", line)
+
+
 def _mermaid_line(source: str, target: str, *parts: str) -> str:
-    label = " ".join(" ".join(parts).split())
-    safe = re.sub(r"[^\w .,()\[\]'=!/+-]", lambda c: f"#{codepoint2name.get(ord(c[0]), ord(c[0]))};", label)
-    return f"{source} --> {target}: {safe}"
+    return f"{source} --> {target}: {_mermaid_text(' '.join(parts))}"
 
 
 type Array = npt.NDArray[np.float64]
@@ -95,16 +112,6 @@ type Nodes = dict[str, Array]
 _INK, _GREY, _ACCENT = "#222222", "#6f6f6f", "#d1610d"
 _FILLS: Final = {ASKED: _ACCENT, OVERLAP: "#f7d3b5", CODE: "white", DISABLED: "#e3e3e3"}
 _FONT: Final = 8.0
-_POSITIONS: Final = {
-    AgentState.IDLE: (0.0, 6.8),
-    AgentState.SCROLLING: (0.0, 5.6),
-    AgentState.EVALUATING: (0.0, 3.8),
-    AgentState.COMPOSING: (0.0, 2.2),
-    AgentState.ENGAGING_LIKE: (-2.35, 0.5),
-    AgentState.ENGAGING_REPLY: (0.0, 0.5),
-    AgentState.ENGAGING_RESHARE: (2.35, 0.5),
-    AgentState.RESTING: (0.0, -1.1),
-}
 _SIZES: Final = (*np.arange(0.25, 2, 0.25), *np.arange(2, 6.5, 0.5))
 _BENDS: Final = (0.0, *(sign * size for size in _SIZES for sign in (1, -1)))
 _T: Final = np.linspace(0, 1, 401)[:, None]
@@ -127,7 +134,7 @@ class _Arrow:
     label_position: Array = field(default_factory=lambda: np.full(2, np.inf))
 
 
-def _make_arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) -> list[_Arrow]:
+def _make_arrows(chart: Statechart, choices: dict[tuple[str, State], Choice]) -> list[_Arrow]:
     """Return the arrows; arrows of the same color between the same two nodes are merged."""
     arrows: dict[tuple[str, str, str], _Arrow] = {}
 
@@ -138,7 +145,7 @@ def _make_arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice
             arrow.label += f"\nor {label}" if arrow.label else label
 
     notes = _trigger_notes(chart)
-    add_arrow("initial", chart.initial.value, _INK)
+    add_arrow(_START, chart.initial.value, _INK)
     for t in chart.transitions:
         choice = choices.get((t.trigger, t.source))
         trigger, guard = chart.label(t)
@@ -163,29 +170,32 @@ def _trigger_notes(chart: Statechart) -> dict[str, str]:
         target = targets.pop()
         if trigger == TIMEOUT or targets or target is None or any(cell.guards for cell in row.values()):
             continue
-        names = ", ".join(state.value for state in STATES if state in row)
+        names = ", ".join(state.value for state in chart.members if state in row)
         if set(row) == chart.states - {target}:
-            names = "any active state" if target is AgentState.IDLE else f"any state but {target.value}"
+            names = "any active state" if target is chart.initial else f"any state but {target.value}"
         if len(row) > 3 or (len(row) == 3 and names.startswith("any ")):
             notes[trigger] = fill(f"{trigger}: {names} \u2192 {target.value}", 60)
     return notes
 
 
-def _place_nodes(chart: Statechart, choices: dict[tuple[str, AgentState], Choice], arrows: list[_Arrow]) -> Nodes:
-    """Place all nodes: at fixed positions for most charts, else in layers from the initial state."""
-    positions: dict[AgentState, tuple[float, float]] = _POSITIONS
-    if len(chart.states) < 6 or chart.initial is not min(chart.states, key=STATES.index):
+def _place_nodes(chart: Statechart, choices: dict[tuple[str, State], Choice], arrows: list[_Arrow]) -> Nodes:
+    """Place all nodes: at the `position` of the states, or in layers from the initial state.
+
+    Layers are better for few states, and if the chart does not begin in the first state.
+    """
+    positions: dict[State, tuple[float, float]] = {s: s.position for s in chart.states if hasattr(s, "position")}
+    if len(chart.states) < 6 or chart.initial is not chart.ordered_states[0] or len(positions) < len(chart.states):
         positions = _layer_positions(chart, max(2.35, 0.5 + 2 * max(arrow.size[0] for arrow in arrows)))
-    nodes = {state.value: np.array([*positions[state], 0.76, 0.22]) for state in STATES if state in chart.states}
+    nodes = {state.value: np.array([*positions[state], 0.76, 0.22]) for state in chart.ordered_states}
     x, y = positions[chart.initial]
-    nodes["initial"] = np.array([x, y + 0.7, 0.07, 0.07])
+    nodes[_START] = np.array([x, y + 0.7, 0.07, 0.07])
     for (_, state), choice in choices.items():
         nodes[choice.node] = np.array([*_free_position(choice, nodes[state.value], nodes, arrows), 0.26, 0.26])
     return nodes
 
 
-def _layer_positions(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, float]]:
-    layers, remaining = [[chart.initial]], [s for s in STATES if s in chart.states - {chart.initial}]
+def _layer_positions(chart: Statechart, gap: float) -> dict[State, tuple[float, float]]:
+    layers, remaining = [[chart.initial]], [s for s in chart.ordered_states if s is not chart.initial]
     while remaining:
         targets = {t.target for t in chart.transitions if t.source in layers[-1]}
         layers.append([s for s in remaining if s in targets] or remaining)
@@ -226,7 +236,8 @@ def _curve_points(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
     points = np.asarray(start + _BEZIER @ steps)
     for name, box in zip((arrow.source, arrow.target), ends, strict=True):
         scaled = np.abs(points - box[:2]) / box[2:]
-        points = points[(scaled.max(1) if name in AgentState else scaled.sum(1)) > 1]  # a box or a diamond
+        is_box = not name.startswith((_CHOICE, _START))
+        points = points[(scaled.max(1) if is_box else scaled.sum(1)) > 1]
     if len(points) < 2:
         return points
     length = np.append(0, np.hypot(*np.diff(points, axis=0).T).cumsum())
@@ -361,12 +372,12 @@ def _draw_node(axes: "Axes", name: str, box: Array, fill_color: str, scale: floa
     from matplotlib.patches import Circle, FancyBboxPatch, Polygon
 
     x, y, w, h = box
-    if name == "initial":
+    if name == _START:
         axes.add_patch(Circle((x, y), w, color=_INK, zorder=4))
         return
     color, text, corners = "#14304d", name, "round,pad=0,rounding_size=0.14"
     shape: Patch = FancyBboxPatch((x - w, y - h), 2 * w, 2 * h, corners, fc="#eaf1f8", ec="#2f5d8a")
-    if name not in AgentState:
+    if name.startswith(_CHOICE):
         shape = Polygon([(x - w, y), (x, y + h), (x + w, y), (x, y - h)], fc=fill_color, ec=_ACCENT)
         color, text = "white" if fill_color == _ACCENT else _ACCENT, "?"
     shape.set(linewidth=1.2 * scale, zorder=4, gid=f"state-{name}")  # pages find the box in the SVG by this id

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression
-from prism_mesa.statechart.states import AgentState
+from prism_mesa.statechart.states import State
 from prism_mesa.statechart.transitions import Guard, Transition
 
 FALSE: Final = 0
@@ -16,7 +16,7 @@ _OBJECT_CLASSES: Final[set[type]] = set()
 
 type WeightedGuard = tuple[int, Transition, Guard]
 
-type Outcome = Transition | tuple[AgentState, ...] | None
+type Outcome = Transition | tuple[State, ...] | None
 """The transition to take, the options of an ambiguous choice, or None if nothing happens."""
 
 
@@ -110,7 +110,7 @@ class Cell:
             return true_or_open
         return [(t, v) for t, v in true_or_open if t.guard is not None and (t.target or v != OPEN_CHOICE)]
 
-    def transition_to(self, target: AgentState, enabled: Sequence[tuple[Transition, int]]) -> Transition:
+    def transition_to(self, target: State, enabled: Sequence[tuple[Transition, int]]) -> Transition:
         """Return the first enabled transition to `target`, or else the first declared transition to `target`."""
         return next(t for t in [*(t for t, _ in enabled), *self.candidates] if t.target is target)
 
@@ -157,8 +157,8 @@ class Node:
         self.next_nodes: dict[int, Node] = {}
         self.guard: Guard | None = None
         self.transition: Transition | None = None
-        self.target: AgentState | None = None
-        self.options: tuple[AgentState, ...] | None = None
+        self.target: State | None = None
+        self.options: tuple[State, ...] | None = None
         if index < len(guards):
             self.guard, self.guard_transition = guards[index], cell.guards[index][1]
             return
@@ -209,9 +209,9 @@ def _is_object(context: Any) -> bool:
     return True
 
 
-def build_cells(transitions: Iterable[Transition], oracle_enabled: bool) -> dict[str, dict[AgentState, Cell]]:
+def build_cells(transitions: Iterable[Transition], oracle_enabled: bool) -> dict[str, dict[State, Cell]]:
     """Return the cells of a chart, by trigger and state."""
-    by_trigger: dict[str, dict[AgentState, list[Transition]]] = {}
+    by_trigger: dict[str, dict[State, list[Transition]]] = {}
     for t in transitions:
         by_trigger.setdefault(t.trigger, {}).setdefault(t.source, []).append(t)
     return {

@@ -10,11 +10,11 @@ from prism_mesa.statechart.checks import Finding, Values, check
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.guards import Expression, with_attributes
 from prism_mesa.statechart.selection import Cell, GuardErrors, Outcome, evaluate_guards
-from prism_mesa.statechart.states import AgentState
+from prism_mesa.statechart.states import State
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.users_code import take_transition
 
-_NO_CELLS: Final[dict[AgentState, Cell]] = {}
+_NO_CELLS: Final[dict[State, Cell]] = {}
 
 
 class Statechart(ChartDefinition):
@@ -44,7 +44,7 @@ class Statechart(ChartDefinition):
 
     def fire(
         self, agent: Any, trigger: str, context: Any = None, *, now: datetime | None = None
-    ) -> AgentState | list[AgentState] | None:
+    ) -> State | list[State] | None:
         """Fire `trigger` on `agent`.
 
         Args:
@@ -73,19 +73,20 @@ class Statechart(ChartDefinition):
         return node.transition.target
 
     def apply(
-        self, agent: Any, trigger: str, target: AgentState, context: Any = None, *, now: datetime | None = None
-    ) -> AgentState:
+        self, agent: Any, trigger: str, target: State, context: Any = None, *, now: datetime | None = None
+    ) -> State:
         """Enter `target`, one of the options of an ambiguous choice, and return it.
 
         If several transitions lead to `target` and their actions differ, `resolve` evaluates the guards again.
         """
+        target = self.find_state(target, trigger)
         transition, *others = self._transitions_to(agent.state, trigger, target)
         if any(other.action is not transition.action for other in others):
             transition = self.resolve(agent, trigger, target, context)
         take_transition(transition, agent, context, now)
-        return AgentState(target)
+        return target
 
-    def resolve(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
+    def resolve(self, agent: Any, trigger: str, target: State, context: Any = None) -> Transition:
         """Return the transition that `apply` takes, without changing anything.
 
         This is the first transition to `target` whose guard is true, or else the first declared transition to `target`.
@@ -97,16 +98,16 @@ class Statechart(ChartDefinition):
         transition, *others = self._transitions_to(agent.state, trigger, target)
         if not others:
             return transition
-        cell = self.cells[trigger][AgentState(agent.state)]
+        cell = self.cells[trigger][transition.source]
         # firing has counted the errors
         node = evaluate_guards(cell.copy(), agent, context, self if self.strict else GuardErrors())
         return self.resolve_key(agent.state, trigger, target, node.key)
 
-    def resolve_key(self, state: AgentState, trigger: str, target: AgentState, key: int) -> Transition:
+    def resolve_key(self, state: State, trigger: str, target: State, key: int) -> Transition:
         """Return the transition to `target` for a key from `select` or `FireResult.keys`, or raise ChartError."""
-        self._transitions_to(state, trigger, target)
-        cell = self.cells[trigger][AgentState(state)]
-        return cell.transition_to(AgentState(target), cell.enabled(key))
+        transition, *_ = self._transitions_to(state, trigger, target)
+        cell = self.cells[trigger][transition.source]
+        return cell.transition_to(transition.target, cell.enabled(key))
 
     def select(self, agent: Any, trigger: str, context: Any = None) -> tuple[Outcome, int]:
         """Return the outcome of firing (the transition, the options, or None) and the key of the guards' answers.
@@ -123,9 +124,9 @@ class Statechart(ChartDefinition):
         """Run a transition's action and enter its target; if the action raises, the agent stays unchanged."""
         take_transition(transition, agent, context, now)
 
-    def _transitions_to(self, state: AgentState, trigger: str, target: AgentState) -> list[Transition]:
+    def _transitions_to(self, state: State, trigger: str, target: State) -> list[Transition]:
         """Return the transitions that lead to `target`, at least one."""
-        state, target = AgentState(state), AgentState(target)
+        state, target = self.find_state(state, trigger), self.find_state(target, trigger)
         cell = self.cells.get(trigger, _NO_CELLS).get(state)
         if cell is None or target not in cell.targets:
             declared = ", ".join(s.value for s in cell.targets) if cell else ""
@@ -137,11 +138,11 @@ class Statechart(ChartDefinition):
         """Select transitions for many agents at once; see `prism_mesa.statechart.batch.fire_many`."""
         return fire_many(self, states, triggers, agents, contexts)
 
-    def valid_triggers(self, state: AgentState) -> list[str]:
+    def valid_triggers(self, state: State) -> list[str]:
         """Return the triggers that have a transition from `state`, in list order."""
         return [trigger for trigger, row in self.cells.items() if state in row]
 
-    def valid_targets(self, state: AgentState, trigger: str) -> list[AgentState]:
+    def valid_targets(self, state: State, trigger: str) -> list[State]:
         """Return the distinct concrete targets of the trigger in the state, in list order."""
         cell = self.cells.get(trigger, _NO_CELLS).get(state)
         return list(cell.targets) if cell else []
@@ -155,7 +156,7 @@ class Statechart(ChartDefinition):
 
     def why_not(self, agent: Any, trigger: str, context: Any = None) -> str:
         """Return the reason why `trigger` has no effect now, or an empty string if it has an effect."""
-        state = AgentState(agent.state)
+        state = self.find_state(agent.state, trigger)
         if trigger not in self.triggers:
             return f"{trigger!r} is not a trigger of {self.name}.{did_you_mean(trigger, self.triggers)}"
         cell = self.cells[trigger].get(state)
@@ -180,7 +181,7 @@ class Statechart(ChartDefinition):
         An answer is `true`, `false`, `needs the oracle`, `raised ...`, or an empty string without a guard. The call
         changes nothing.
         """
-        cell = self.cells.get(trigger, _NO_CELLS).get(AgentState(agent.state))
+        cell = self.cells.get(trigger, _NO_CELLS).get(self.find_state(agent.state, trigger))
         return [] if cell is None else _answers(cell, agent, context)[1]
 
     def timeout_threshold(self, agent: Any) -> int:
@@ -232,6 +233,6 @@ def _fields(transition: Transition, agent: Any, context: Any) -> dict[str, Any]:
     """Return the current values of the fields that an expression reads; empty for a callable."""
     if not isinstance(transition.guard, Expression):
         return {}
-    roots = {"agent": agent, "post": with_attributes(context)}
+    roots = {"agent": agent, "post": with_attributes(context), "model": getattr(agent, "model", None)}
     field_names = ((name, *name.split(".", 1)) for name in sorted(transition.guard.fields))
     return {name: getattr(roots[root], field, "missing") for name, root, field in field_names}

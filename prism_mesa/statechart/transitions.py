@@ -1,7 +1,7 @@
 """Transitions of a chart (`Transition`), and entries of an agent's history (`StateTransition`)."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -12,7 +12,7 @@ import numpy as np
 
 from prism_mesa.errors import ChartError, one_line
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.states import STATES, AgentState
+from prism_mesa.statechart.states import State, enum_members, find_state, state_name
 
 type Guard = Expression | Callable[[Any, Any], bool | Literal["needs_oracle"]]
 type Action = Callable[[Any, Any], None]
@@ -37,8 +37,9 @@ class Transition:
 
     Args:
         trigger: The name of the event, not empty.
-        source: The state to leave (an `AgentState` or its value), several states, or `ANY`. In
+        source: The state to leave (a member of an enum or its value), several states, or `ANY`. In
             `Statechart.transitions`, every transition has a single source: the chart splits transitions with several.
+            If no state is a member of an enum, the chart looks up all of them.
         target: The state to enter; None lets the oracle choose among the declared targets.
         guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE`` that changes nothing. None
             means *else*.
@@ -51,14 +52,14 @@ class Transition:
 
     trigger: str
     source: Any
-    target: AgentState | None
+    target: State | None
     guard: Guard | None = None
     action: Action | None = None
 
     def __post_init__(self) -> None:
         is_single = isinstance(self.source, str | bytes | AnyState) or not isinstance(self.source, Iterable)
         declared_sources = [self.source] if is_single else list(self.source)
-        *sources, target = (str(getattr(state, "value", state)) for state in (*declared_sources, self.target))
+        *sources, target = (str(state_name(state)) for state in (*declared_sources, self.target))
         label = f"transition {', '.join(sources)} --{self.trigger}--> {target}"
         if not isinstance(self.trigger, str) or not self.trigger.strip():
             raise ChartError(f"{label}: the trigger is {self.trigger!r}; give a non-empty string")
@@ -66,27 +67,27 @@ class Transition:
             if function is not None and not callable(function):
                 raise ChartError(f"{label}: the {name} is {function!r}; give a callable (agent, context) or None")
         try:
+            members = _shared_enum(*declared_sources, self.target)
             if self.source is not ANY:
-                states = _sorted_states(declared_sources)
+                states = _sorted_states(declared_sources, members)
                 object.__setattr__(self, "source", states[0] if len(states) == 1 else states)
             if self.target is not None:
-                object.__setattr__(self, "target", AgentState(self.target))
+                object.__setattr__(self, "target", _read_state(self.target, members))
         except ChartError as error:
             raise ChartError(f"{label}: {error}") from None
 
     @property
-    def sources(self) -> tuple[AgentState, ...]:
-        """The source states, in the order of `STATES`; empty for `ANY`."""
+    def sources(self) -> tuple[State, ...]:
+        """The source states, in the order of their enum; empty for `ANY`."""
         if self.source is ANY:
             return ()
         return self.source if isinstance(self.source, tuple) else (self.source,)
 
-    def from_each_source(self, states: Set[AgentState]) -> "list[Transition]":
-        """Return a transition from each source; `ANY` stands for the chart's `states`."""
-        if len(self.sources) == 1:
+    def between(self, sources: Sequence[State], target: State | None) -> "list[Transition]":
+        """Return this transition from each of `sources` to `target`."""
+        if target is self.target and list(sources) == [self.source] and is_member(self.source):
             return [self]
-        sources = self.sources or [state for state in STATES if state in states and state is not self.target]
-        return [replace(self, source=state) for state in sources]
+        return [replace(self, source=state, target=target) for state in sources]
 
     def __eq__(self, other: object) -> bool:
         """Compare all fields; compare guards and actions by identity."""
@@ -110,31 +111,49 @@ class Transition:
 
     def __str__(self) -> str:
         guard = f" [{self.guard_label}]" if self.guard is not None else ""
-        sources = ", ".join(state.value for state in self.sources) or str(ANY)
-        return f"{sources} --{self.trigger}--> {self.target.value if self.target else '?'}{guard}"
+        sources = ", ".join(state_name(state) for state in self.sources) or str(ANY)
+        return f"{sources} --{self.trigger}--> {state_name(self.target) if self.target else '?'}{guard}"
 
     @one_line
     def __repr__(self) -> str:
         return f"<Transition {self}>"
 
 
-def _sorted_states(declared_sources: list[Any]) -> tuple[AgentState, ...]:
+def is_member(state: Any) -> bool:
+    """Return whether a state is a member of an enum."""
+    return isinstance(state, Enum) and state is not ANY
+
+
+def _shared_enum(*states: Any) -> Sequence[State]:
+    """Return all members of the enum of the first state that is a member of one; empty if there is none."""
+    return next((enum_members(state) for state in states if is_member(state)), ())
+
+
+def _read_state(state: Any, members: Sequence[State]) -> State:
+    """Return the member for a state; without `members`, a string stays a string until the chart looks it up."""
+    if not isinstance(state, Enum | str):
+        raise ChartError(f"{state!r} is not a state; give a member of an Enum of strings, or its value")
+    return find_state(state, members) if members and not isinstance(state, Enum) else state
+
+
+def _sorted_states(declared_sources: list[Any], members: Sequence[State]) -> tuple[State, ...]:
     if not declared_sources:
         raise ChartError("it has no source; give a state, several, or ANY")
     if ANY in declared_sources:
         raise ChartError("ANY cannot be combined with other sources: it means every state but the target")
-    states = [AgentState(state) for state in declared_sources]
+    states = [_read_state(state, members) for state in declared_sources]
     for state in states:
         if states.count(state) > 1:
-            raise ChartError(f"{state.value!r} is a source twice")
-    return tuple(sorted(states, key=STATES.index))
+            raise ChartError(f"{state_name(state)!r} is a source twice")
+    is_ordered = members and all(type(state) is type(members[0]) for state in states)
+    return tuple(sorted(states, key=members.index) if is_ordered else states)
 
 
 class _UncheckedEntry:
     """A `StateTransition` that `history_entry` is filling in: it is not frozen yet, so plain assignments work."""
 
-    from_state: AgentState
-    to_state: AgentState | None
+    from_state: State
+    to_state: State | None
     trigger: str
     timestamp: datetime
     context: Mapping[str, Any] | None
@@ -144,24 +163,25 @@ class _UncheckedEntry:
 class StateTransition(_UncheckedEntry):
     """A change of state in an agent's history. The states must differ, and the timestamp must be in UTC."""
 
-    from_state: AgentState
-    to_state: AgentState
+    from_state: State
+    to_state: State
     trigger: str
     timestamp: datetime
     context: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "from_state", AgentState(self.from_state))
-        object.__setattr__(self, "to_state", AgentState(self.to_state))
-        if self.from_state is self.to_state:
-            raise ChartError(f"a StateTransition from {self.from_state.value!r} to itself is not recorded")
+        members = _shared_enum(self.from_state, self.to_state)
+        for name in ("from_state", "to_state"):
+            object.__setattr__(self, name, _read_state(getattr(self, name), members))
+        if self.from_state == self.to_state:
+            raise ChartError(f"a StateTransition from {state_name(self.from_state)!r} to itself is not recorded")
         _require_utc(self.timestamp)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as JSON types; the timestamp ends in ``Z``."""
         return {
-            "from_state": self.from_state.value,
-            "to_state": self.to_state.value,
+            "from_state": state_name(self.from_state),
+            "to_state": state_name(self.to_state),
             "trigger": self.trigger,
             "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
             "context": _json_value(self.context),

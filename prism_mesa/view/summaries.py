@@ -5,7 +5,7 @@ from pathlib import PurePath
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
-from prism_mesa.domain import NOTHING_HAPPENED
+from prism_mesa.domain import NOTHING_HAPPENED, STATE_COLORS
 from prism_mesa.errors import format_count, printable, quote_path
 from prism_mesa.markup import bar_html, card_html, facts_html, note_html
 
@@ -272,8 +272,6 @@ _OMITTED: Final = frozenset(("run", "states", "network", "time", "memory", "pict
 
 def run_html(result: "RunResult") -> str:
     """Return a run as HTML: its status, seed, states as a bar, summary and folder."""
-    from prism_mesa.statechart import STATE_COLORS  # loads pandas, which the command line avoids
-
     summary, remark = result.summary, result.state or result.status
     parts = [note_html(result.run_dir)]
     if summary:

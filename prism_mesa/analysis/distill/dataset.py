@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import AgentState
 from prism_mesa.errors import DataError
 from prism_mesa.reasoner import Answer, PlacedQuestion, Question, Reasoner
 from prism_mesa.runs.manifest import Manifest, read_run
@@ -16,7 +17,6 @@ from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import NO_PARENT
-from prism_mesa.statechart import AgentState
 from prism_mesa.streams import digest64
 
 type Floats = npt.NDArray[np.float64]

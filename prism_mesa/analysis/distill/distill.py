@@ -18,6 +18,7 @@ import numpy.typing as npt
 from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, make_training_set, split_blocks
 from prism_mesa.analysis.distill.fit import Kind, check_installed, fit_scores
 from prism_mesa.analysis.distill.scores import auc, calibration, calibration_error, js_divergence, js_totals, log_loss
+from prism_mesa.domain import AgentState
 from prism_mesa.errors import DataError, one_line
 from prism_mesa.params import short_repr
 from prism_mesa.reasoner import DistilledModel, RuleReasoner
@@ -26,7 +27,6 @@ from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.run_files import run_folder
-from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
 

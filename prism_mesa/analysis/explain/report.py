@@ -14,7 +14,7 @@ from prism_mesa.analysis.explain.trace import AgentRound, Move, Thought, ToolAct
 from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import reasoning_text
-from prism_mesa.domain import Post
+from prism_mesa.domain import AgentState, Post
 from prism_mesa.errors import DataError, format_count
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.params import STAND_INS
@@ -26,7 +26,7 @@ from prism_mesa.social.behavior import IGNORES, SEES_POST, TRIGGER_RULES, follow
 from prism_mesa.social.content.activity import strip_quotes
 from prism_mesa.social.round.presence import local_hours
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.statechart import TIMEOUT, AgentState
+from prism_mesa.statechart import TIMEOUT
 
 _PAST_VERBS = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
 _VERBS = {"like": "likes", "reply": "replies to", "reshare": "reshares"}

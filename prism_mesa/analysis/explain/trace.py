@@ -9,7 +9,7 @@ import numpy as np
 
 from prism_mesa.analysis.explain.feed import FeedReasons, explain_feed
 from prism_mesa.analysis.explain.follows import Influence, churn_event_texts, follow_event_texts, read_influences
-from prism_mesa.domain import ACTIONS, POST_KINDS, Post
+from prism_mesa.domain import ACTIONS, POST_KINDS, AgentState, Post
 from prism_mesa.llm import StoredAnswer
 from prism_mesa.llm.text import NAME_CAP, clean_text
 from prism_mesa.reasoner import Answer, Question, Reasoner
@@ -24,7 +24,7 @@ from prism_mesa.social.round.presence import online_draws, online_probabilities
 from prism_mesa.social.state.population import NO_POST
 from prism_mesa.social.state.posts import POST
 from prism_mesa.social.state.texts import NO_TEXT
-from prism_mesa.statechart import AgentState, Transition
+from prism_mesa.statechart import Transition
 
 _ACTIVITIES: Final = get_args(ActivityKind.__value__)
 

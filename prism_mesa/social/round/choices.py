@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import AgentState
 from prism_mesa.errors import ConfigError, format_count
 from prism_mesa.reasoner import (
     Answer,
@@ -31,7 +32,7 @@ from prism_mesa.social.round.questions import prompt_matches, questions
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.statechart import AgentState, Statechart
+from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Floats, digest64
 
 type Codes = npt.NDArray[np.int64]

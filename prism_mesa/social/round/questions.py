@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import Post
+from prism_mesa.domain import STATES, AgentState, Post
 from prism_mesa.reasoner import Persona, Question
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import show_acts
@@ -16,7 +16,6 @@ from prism_mesa.social.state.attributes import prompt_texts
 from prism_mesa.social.state.population import NO_POST, Rows, unpack_move
 from prism_mesa.social.state.topics import UNIT
 from prism_mesa.social.world.profiles import personality
-from prism_mesa.statechart import STATES, AgentState
 
 MAX_HISTORY: Final = 5
 

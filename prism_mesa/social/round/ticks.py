@@ -12,6 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import STATES
 from prism_mesa.kernels.walking.arrays import DRAFTED, FIRE, FIRST_SET, NOTHING, POST_AT_HAND
 from prism_mesa.kernels.walking.world import Starts
 from prism_mesa.social.behavior import ABANDONS, DECIDES, ENGAGING, FEED_READY, IDLE, SEES_POST, next_trigger
@@ -22,7 +23,7 @@ from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import must_give_up, rollback_on_error
 from prism_mesa.social.round.walk import Stopped, join_starts, make_starts, select_starts, walk_agents
 from prism_mesa.social.state.population import Rows
-from prism_mesa.statechart import STATES, Expression, run_action
+from prism_mesa.statechart import Expression, run_action
 
 type Mask = npt.NDArray[np.bool_]
 

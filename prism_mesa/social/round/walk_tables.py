@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS, ActionName
+from prism_mesa.domain import ACTIONS, STATES, ActionName, AgentState
 from prism_mesa.kernels.lanes import aligned_zeros
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.utility import PREVIEW
@@ -32,7 +32,7 @@ from prism_mesa.social.behavior import (
 )
 from prism_mesa.social.fields import FIELD_VALUES, REGISTERS
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
-from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
+from prism_mesa.statechart import TIMEOUT, Expression, Statechart, Transition
 from prism_mesa.statechart.bytecode import Compiler, Field
 from prism_mesa.statechart.selection import Cell, Outcome
 from prism_mesa.streams import digest64

@@ -8,13 +8,13 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import STATES, AgentState
 from prism_mesa.errors import format_count
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.snapshot import Plain, Restorable, from_plain, to_plain
 from prism_mesa.social.state.agent_fields import FIELD_ROWS
 from prism_mesa.social.state.chunks import packed_rows, unpack_rows
 from prism_mesa.social.state.ids import Ids, Names
-from prism_mesa.statechart import STATES, AgentState
 
 type Rows = npt.NDArray[np.integer[Any]]
 

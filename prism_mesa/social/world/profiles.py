@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS, AgentState
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
 from prism_mesa.social.params.user_files import COLUMNS, PROFILES
@@ -21,7 +21,6 @@ from prism_mesa.social.state.topics import Topics, quantised
 from prism_mesa.social.world.cells import check_cells, parse_labels, parse_numbers, parse_texts, read_values
 from prism_mesa.social.world.rates import Floats, activity_draws, post_rate_draws
 from prism_mesa.social.world.readers import DEFAULT_FILES, name_file_in_errors, read_table
-from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
 
 # measured on the same people as domain.TRAIT_MEANS

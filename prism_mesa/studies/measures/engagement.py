@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import STATES, AgentState
 from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.social.tables import COUNTERS
-from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.studies.estimators.timing import survival
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, index, joined_agents, ratio, share, summary
 

@@ -12,7 +12,8 @@ from reacton.ipyvuetify import Html
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
-from prism_mesa.statechart import STATE_COLORS, AgentState, Statechart, draw_chart, mermaid
+from prism_mesa.domain import STATE_COLORS, AgentState
+from prism_mesa.statechart import Statechart, draw_chart, mermaid
 from prism_mesa.view.page.source import ABSENT, AgentDetails, Source, fold_moves
 from prism_mesa.view.page.widgets import Json, show_card, view_card
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import POST_KINDS
+from prism_mesa.domain import POST_KINDS, AgentState
 from prism_mesa.errors import printable
 from prism_mesa.reasoner import asks_llm
 from prism_mesa.runs.archive import find_row
@@ -20,7 +20,6 @@ from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.texts import NO_TEXT
-from prism_mesa.statechart import AgentState
 from prism_mesa.view.page import source as page_source
 from prism_mesa.view.page.live_model import PageModel, RoundExplanation, explain_round
 

@@ -14,8 +14,8 @@ from scipy.ndimage import map_coordinates
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
+from prism_mesa.domain import STATE_COLORS
 from prism_mesa.errors import format_count, shorten
-from prism_mesa.statechart import STATE_COLORS
 from prism_mesa.streams import Streams
 from prism_mesa.view.page.source import ABSENT, AgentAttribute, Follows, Ints, Source
 from prism_mesa.view.page.widgets import NEUTRAL, PALETTE, Json, encoded, pack_nodes, show_graph, show_inputs, view_card

@@ -9,8 +9,8 @@ import numpy as np
 from reacton.ipyvuetify import Html
 from solara.core import component
 
+from prism_mesa.domain import STATE_COLORS, AgentState
 from prism_mesa.llm.params import STAND_INS
-from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.widgets import NEUTRAL, Json, show_answers, show_series, view_card
 

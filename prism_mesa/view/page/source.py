@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.analysis.explain.trace import fold_repeats
+from prism_mesa.domain import STATE_COLORS, STATES, AgentState
 from prism_mesa.errors import shorten
-from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
+from prism_mesa.statechart import Statechart
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Floats = npt.NDArray[np.float64]

@@ -14,11 +14,10 @@ import pandas as pd
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
-from prism_mesa.domain import ACTIONS, POST_KINDS
+from prism_mesa.domain import ACTIONS, POST_KINDS, STATES, AgentState
 from prism_mesa.errors import format_error
 from prism_mesa.llm.text import clean_text
 from prism_mesa.runs.config import Config
-from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.view.page import source as page_source
 from prism_mesa.view.playback.tables import PlaybackTables, RoundRows
 

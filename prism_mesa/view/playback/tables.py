@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.domain import POST_KINDS
+from prism_mesa.domain import POST_KINDS, STATES
 from prism_mesa.errors import DataError, PrismError, format_count, format_error
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.runs.archive import RunRecords
@@ -21,7 +21,6 @@ from prism_mesa.social.behavior import build_chart, configure_chart
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.tables import ROUNDS
 from prism_mesa.social.world.build import make_network
-from prism_mesa.statechart import STATES
 from prism_mesa.streams import Streams
 from prism_mesa.view.page.source import Floats, Follows, Ints, PostColumns
 

@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from prism_mesa.domain import STATE_COLORS, AgentState
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.run_files import LEDGER, check_within, read_table, run_folder
-from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.files import save
 from prism_mesa.view.plots.rounds import Band, draw_band, interval_band

@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
+from prism_mesa.domain import STATE_COLORS, STATES, AgentState
 from prism_mesa.errors import ChartError, DataError, did_you_mean, format_count, printable, shorten
 from prism_mesa.params import short_repr
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
-from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
 from prism_mesa.view.plots.rounds import agents_note, rounds_axis
 from prism_mesa.view.plots.sources import MOVES, Drawable, Group, OneRun, RunTables, single_run, to_groups
 from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, WIDE, open_panel

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import StrMethodFormatter
 
+from prism_mesa.domain import STATE_COLORS, AgentState
 from prism_mesa.errors import DataError, format_count
-from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import Band, agents_note, draw_band, interval_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import ENGAGEMENTS, Drawable, Group, shared_interventions, to_groups

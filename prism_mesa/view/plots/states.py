@@ -9,9 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
+from prism_mesa.domain import STATE_COLORS, AgentState
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import short_repr
-from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import agents_note, draw_band, interval_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import Drawable, Group, shared_interventions, single_run, to_groups

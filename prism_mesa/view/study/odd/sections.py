@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
+from prism_mesa.domain import STATES
 from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.params import Params
 from prism_mesa.runs.config import INPUT_FILES, Config
@@ -20,7 +21,7 @@ from prism_mesa.runs.recorded import PACKAGE_PREFIX
 from prism_mesa.social.behavior import configure_chart
 from prism_mesa.social.round import run_round
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.statechart import STATES, TIMEOUT, Statechart, draw_chart
+from prism_mesa.statechart import TIMEOUT, Statechart, draw_chart
 from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study import blocks as doc

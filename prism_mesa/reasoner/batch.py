@@ -2,14 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import AgentState
+from prism_mesa.errors import ConfigError
 from prism_mesa.llm.params import Source
-from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, make_question
+from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, make_own_question, make_question
+from prism_mesa.statechart import State
 
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
@@ -22,24 +25,50 @@ class Decider(ABC):
     async def answer_all(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
         """Return the answers in the order of `questions`."""
 
+    @abstractmethod
+    def answer(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
+        """Return the answers in the order of `questions`, without `await`."""
+
+    def question(
+        self, agent: Any, current_state: State, trigger: str, options: Sequence[State], context: Any = None
+    ) -> Question:
+        """Return one agent's open choice; for `agent` and `context` see `make_question`."""
+        if isinstance(current_state, Enum) and not isinstance(current_state, AgentState):
+            return make_own_question(agent, current_state, trigger, options, context, None)
+        return make_question(agent, current_state, trigger, options, context)
+
+    def decide_now(
+        self,
+        agent: Any,
+        current_state: State,
+        trigger: str,
+        options: Sequence[State],
+        context: Any = None,
+        draw: float = 0.5,
+    ) -> State:
+        """Return the same as `decide`, for code that does not `await`."""
+        question = self.question(agent, current_state, trigger, options, context)
+        [answer] = self.answer([PlacedQuestion(question, draw=draw)])
+        return question.state if answer.choice is None else answer.choice
+
     async def decide(
         self,
         agent: Any,
-        current_state: AgentState,
+        current_state: State,
         trigger: str,
-        options: Sequence[AgentState],
+        options: Sequence[State],
         context: Any = None,
         draw: float = 0.5,
-    ) -> AgentState:
+    ) -> State:
         """Return one agent's choice; a single option is returned without asking.
 
         For the attributes of `agent` see `make_question`, for `context` see `read_post`. `draw`, a number in [0, 1),
-        selects an option if there are probabilities.
+        selects an option if there are probabilities. Code that does not `await` calls `decide_now`.
 
         Raises:
             ValueError: If there are no options.
         """
-        question = make_question(agent, current_state, trigger, options, context)
+        question = self.question(agent, current_state, trigger, options, context)
         [answer] = await self.answer_all([PlacedQuestion(question, draw=draw)])
         return question.state if answer.choice is None else answer.choice
 
@@ -65,11 +94,11 @@ class BatchReasoner[C: OpenChoices](Decider):
         return self
 
     @abstractmethod
-    def source_for(self, options: tuple[AgentState, ...]) -> Source:
+    def source_for(self, options: tuple[State, ...]) -> Source:
         """Return the source of answers to a set of options."""
 
     @abstractmethod
-    def columns(self, options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> C:
+    def columns(self, options: tuple[State, ...], questions: Sequence[PlacedQuestion]) -> C:
         """Return questions with the same options as columns."""
 
     @abstractmethod
@@ -93,6 +122,7 @@ class BatchReasoner[C: OpenChoices](Decider):
         """Return the answers in the order of `questions`."""
         answers: dict[int, Answer] = {}
         for options in dict.fromkeys(placed.question.options for placed in questions):
+            _require_platform_states(options)
             indices = [i for i, placed in enumerate(questions) if placed.question.options == options]
             choices = self.columns(options, [questions[i] for i in indices])
             chances = self.probabilities(choices)
@@ -103,6 +133,15 @@ class BatchReasoner[C: OpenChoices](Decider):
 
     def close(self) -> None:
         """Do nothing, because only reasoners that ask an LLM need closing."""
+
+
+def _require_platform_states(options: Sequence[State]) -> None:
+    for option in options:
+        if not isinstance(option, AgentState):
+            advice = "answer by a function, Reasoner(function), or set fallback to first or stay"
+            raise ConfigError(
+                f"the rule and distilled models decide only on the platform, not {option.value!r}: {advice}"
+            )
 
 
 def select_options(probabilities: Floats, draws: Floats) -> Ints:

@@ -6,7 +6,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from prism_mesa.domain import AgentState
+from prism_mesa.errors import ConfigError
 from prism_mesa.llm.clients.base import (
     ChatClient,
     Completion,
@@ -20,8 +20,9 @@ from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, make_recordable, read_o
 from prism_mesa.llm.params import decision_decoding
 from prism_mesa.llm.text import clean_text, find_bare_option, parse_json
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.prompt import STATE_DESCRIPTIONS, answer_schema, decision_form, question_prompt
+from prism_mesa.reasoner.prompt import SOCIAL, Role, answer_schema, decision_form, question_prompt
 from prism_mesa.reasoner.question import Question
+from prism_mesa.statechart import State
 
 type AnswerForm = Literal["choice", "probabilities", "decision"]
 
@@ -70,9 +71,15 @@ class ChatOracle:
     """
 
     def __init__(
-        self, client: ChatClient, form: AnswerForm = "choice", orders: int = 1, *, reason: bool = False
+        self,
+        client: ChatClient,
+        form: AnswerForm = "choice",
+        orders: int = 1,
+        *,
+        reason: bool = False,
+        role: Role = SOCIAL,
     ) -> None:
-        self.client, self.form, self.reason, self.name = client, form, reason, client.name
+        self.client, self.form, self.reason, self.role, self.name = client, form, reason, role, client.name
         self.calls = orders if form == "decision" else 1
 
     @property
@@ -95,24 +102,26 @@ class ChatOracle:
     def write(self, question: Question) -> str:
         """Return the question's prompt."""
         lettered = None if self.form == "decision" else self.form == "probabilities"
-        return question_prompt(question, lettered=lettered, reason=self.reason)
+        if lettered and len(question.options) > TOP_LOGPROBS:
+            advice = "set answer=choice, or split the choice"
+            raise ConfigError(f"{len(question.options)} options, probabilities has at most {TOP_LOGPROBS}: {advice}")
+        return question_prompt(question, lettered=lettered, reason=self.reason, role=self.role)
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
         """Return the client's answer."""
         if self.form == "decision":
-            return await decision_form(question.options, self.calls).ask(self.client, prompt)
+            return await decision_form(question.options, self.calls, self.role).ask(self.client, prompt)
         if self.form == "choice":
             schema = answer_schema(question.options, reason=self.reason)
             return require_complete(await self.client.chat(prompt, schema, attempt))
         completion = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
-        return make_recordable(
-            completion, [f"{option.value}: {STATE_DESCRIPTIONS[option]}" for option in question.options]
-        )
+        texts = [(option.value, self.role.option_text(option)) for option in question.options]
+        return make_recordable(completion, [f"{name}: {text}" if text else name for name, text in texts])
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""
         if self.form == "decision":
-            return decision_form(question.options, self.calls).read(raw)
+            return decision_form(question.options, self.calls, self.role).read(raw)
         names = [option.value for option in question.options]
         if self.form == "probabilities":
             return read_options(raw, names, "invalid-state")
@@ -122,7 +131,9 @@ class ChatOracle:
         return tuple(float(i == index) for i in range(len(names)))
 
 
-def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "") -> Oracle:
+def as_oracle(
+    client: Oracle | ChatClient | PromptFunction, params: ReasonerParams, name: str = "", role: Role = SOCIAL
+) -> Oracle:
     """Wrap a chat client, or a function with a `name`, in a `ChatOracle`. Oracles are returned unchanged."""
     if isinstance(client, Oracle):
         return client
@@ -131,10 +142,10 @@ def as_oracle(client: Oracle | ChatClient | PromptFunction, params: ReasonerPara
     if not isinstance(client, ChatClient):
         allowed = "a client with name, decoding and chat(), or a function of the prompt"
         raise TypeError(f"{client!r} is not an LLM client: give {allowed}")
-    return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason)
+    return ChatOracle(client, params.answer or "choice", params.decision_orders, reason=params.reason, role=role)
 
 
-def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -> AgentState:
+def parse_reasoner_response(response_text: str, options: Sequence[State]) -> State:
     """Return the option that ``{"next_state": "<value>"}`` names, in upper or lower case.
 
     Raises:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from itertools import islice
 from math import nan
@@ -13,6 +14,8 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, AgentState, Post
 from prism_mesa.llm.params import Source
+from prism_mesa.statechart import State
+from prism_mesa.statechart.states import state_name
 
 
 @dataclass(frozen=True)
@@ -45,16 +48,18 @@ class Question:
     Attributes:
         options: States to choose from, in the chart's order.
         history: The last transitions, oldest first, as ``idle -> scrolling (feed_ready)``.
+        situation: The agent and its situation, in a model of your own.
         match: Cosine of the post and the nearest interest in the prompt; 0 if unknown. Distilled models use it.
     """
 
     persona: Persona
-    state: AgentState
+    state: State
     trigger: str
-    options: tuple[AgentState, ...]
+    options: tuple[State, ...]
     post: Post | None = None
     history: tuple[str, ...] = ()
     match: float = 0.0
+    situation: str = ""
 
 
 @dataclass(frozen=True)
@@ -88,7 +93,7 @@ class Answer:
         probabilities: Probability of each option (1 for a plain choice); empty for a fallback.
     """
 
-    choice: AgentState | None
+    choice: State | None
     source: Source
     reason: str = ""
     attempts: int = 0
@@ -108,7 +113,7 @@ class OpenChoices:
         draws: The agents' keyed draws in [0, 1).
     """
 
-    options: tuple[AgentState, ...]
+    options: tuple[State, ...]
     relevance: npt.NDArray[np.float64]
     utility: npt.NDArray[np.float64]
     low: npt.NDArray[np.float64]
@@ -153,8 +158,11 @@ _MAX_EXACT = 2.0**53
 """Maximum absolute value of numbers; floats do not represent larger integers exactly."""
 
 
+type Describe = Callable[[Any, Any], str]
+
+
 def make_question(
-    agent: Any, current_state: AgentState, trigger: str, options: Iterable[AgentState], context: Any = None
+    agent: Any, current_state: State, trigger: str, options: Iterable[State], context: Any = None
 ) -> Question:
     """Return an agent's open choice as plain values.
 
@@ -165,11 +173,28 @@ def make_question(
     Raises:
         ValueError: If there are no options.
     """
-    states = tuple(dict.fromkeys(AgentState(option) for option in options))
+    current_state, states = _read_states(current_state, trigger, options)
+    history = tuple(_entry_text(entry) for entry in list(getattr(agent, "state_history", None) or ())[-_MAX_HISTORY:])
+    return Question(read_persona(agent), current_state, trigger, states, read_post(context), history)
+
+
+def make_own_question(
+    agent: Any, current_state: State, trigger: str, options: Iterable[State], context: Any, describe: Describe | None
+) -> Question:
+    """Return an agent's open choice in a model of your own; without `describe` the situation is the context."""
+    current_state, states = _read_states(current_state, trigger, options)
+    situation = _describe(context) if describe is None and context is not None else ""
+    persona = Persona(f"agent {getattr(agent, 'unique_id', '')}".strip())
+    situation = situation if describe is None else str(describe(agent, context))
+    return Question(persona, current_state, trigger, states, situation=situation)
+
+
+def _read_states(current_state: State, trigger: str, options: Iterable[State]) -> tuple[State, tuple[State, ...]]:
+    kind: Any = type(current_state) if isinstance(current_state, Enum) else AgentState
+    states = tuple(dict.fromkeys(option if isinstance(option, Enum) else kind(option) for option in options))
     if not states:
         raise ValueError(f"no options for {trigger!r} in {current_state!s}: give at least one state to choose from")
-    history = tuple(_entry_text(entry) for entry in list(getattr(agent, "state_history", None) or ())[-_MAX_HISTORY:])
-    return Question(read_persona(agent), AgentState(current_state), trigger, states, read_post(context), history)
+    return kind(current_state), states
 
 
 def read_persona(agent: Any) -> Persona:
@@ -215,7 +240,7 @@ def _entry_text(entry: Any) -> str:
         return entry
     read = _reader(entry)
     states = (read(field, "?") for field in ("from_state", "to_state"))
-    from_name, to_name = (state.value if isinstance(state, AgentState) else str(state) for state in states)
+    from_name, to_name = (str(state_name(state)) for state in states)
     return f"{from_name} -> {to_name} ({read('trigger', '?')})"
 
 

@@ -3,9 +3,10 @@
 import json
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -24,8 +25,11 @@ from prism_mesa.reasoner.batch import Decider, select_options
 from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams, SpendOn, with_options
-from prism_mesa.reasoner.question import Answer, PlacedQuestion
+from prism_mesa.reasoner.prompt import SOCIAL, Role
+from prism_mesa.reasoner.question import Answer, Describe, PlacedQuestion, Question, make_own_question
 from prism_mesa.reasoner.rule import RuleReasoner
+from prism_mesa.statechart import State
+from prism_mesa.statechart.states import state_name
 
 _MAX_ANSWER_CHARS: Final = 120
 _MAX_FAULT_CHARS: Final = 400
@@ -59,13 +63,14 @@ class _OpenChoiceHandler:
 
     def prepare(self, placed: PlacedQuestion) -> _Pending:
         question = placed.question
+        names = tuple(option.value for option in question.options)
         position = RunPosition(int(placed.round), int(placed.agent), int(placed.tick), placed.llm)
         if not question.options:
             raise ValueError(f"no options for {question.trigger!r} in {question.state!s}")
         priority = (_priority(placed, self.params.spend_on), placed.tick, placed.agent)
         if len(question.options) == 1:
             answer = Answer(question.options[0], "rule")
-            return PendingQuestion(placed, "", question.options, position, priority, done=True, answer=answer)
+            return PendingQuestion(placed, "", names, position, priority, done=True, answer=answer)
         oracle, prompt = self.oracle(placed.llm), self.oracle(placed.llm).write(question)
 
         async def ask(attempt: int) -> Completion:
@@ -75,7 +80,7 @@ class _OpenChoiceHandler:
         return PendingQuestion(
             placed,
             prompt,
-            question.options,
+            names,
             position,
             priority,
             self.identity(placed.llm),
@@ -147,7 +152,12 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     Args:
         client: A client, an oracle, or a plain or async function ``(prompt) -> str``. Several clients by name,
             ``{"a": f, "b": g}``, share the agents equally unless `model` sets other shares. `decide` asks the first.
-        ledger: The run's own ledger, which the caller closes.
+        role: In a model of your own, whom the LLM stands for: "a customer in a small shop".
+        task: In a model of your own, what it does: "You decide what the customer does next".
+        descriptions: What states mean as choices, by state or value.
+        describe: See `Role`.
+        ledger: The run's own ledger, which the caller closes; or a file to which answers are added, and from which
+            equal questions are answered.
         params: Attempts, limits, fallback, ... (see `ReasonerParams`).
         store: See `LLMGateway`, also for `kind` and `note`.
         rule: The rule for the fallback `rule`.
@@ -168,7 +178,11 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         self,
         client: Oracle | ChatClient | PromptFunction | Mapping[str, Oracle | ChatClient | PromptFunction],
         *,
-        ledger: Ledger | None = None,
+        role: str = "",
+        task: str = "",
+        descriptions: Mapping[Any, str] | None = None,
+        describe: Describe | None = None,
+        ledger: Ledger | str | Path | None = None,
         params: ReasonerParams | None = None,
         store: AnswerStore | None = None,
         rule: RuleReasoner | None = None,
@@ -178,13 +192,21 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         **options: Any,
     ) -> None:
         params = with_options(params or ReasonerParams(), options)
+        self.role = _make_role(role, task, descriptions, describe)
+        if self.role is not SOCIAL and (params.fallback == "rule" or distilled is not None):
+            advice = "set fallback to first or stay, or give a function that answers"
+            raise ConfigError(f"Reasoner: the rule and distilled models know only the platform; {advice}")
+        if isinstance(ledger, str | Path):
+            store, ledger = AnswerStore("cache", Ledger(ledger)), None
         clients = client if isinstance(client, Mapping) else {"": client}
         if "" not in clients and not params.llms:
             params = with_options(params, {"model": dict.fromkeys(clients, 1 / len(clients))})
         if set(params.llms or ("",)) != set(clients):
             names = ", ".join(params.llms) or "one LLM"
             raise ConfigError(f"Reasoner: model names {names}, client: {', '.join(clients)}")
-        self.oracles = {llm: as_oracle(llm_client, params, llm) for llm, llm_client in sorted(clients.items())}
+        self.oracles = {
+            llm: as_oracle(llm_client, params, llm, self.role) for llm, llm_client in sorted(clients.items())
+        }
         self.oracle, self.llms = next(iter(self.oracles.values())), params.llms
         self.rule = rule or RuleReasoner(params.rule)
         handler = _OpenChoiceHandler(self.oracles, params, self.rule)
@@ -208,6 +230,14 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
             return name
         return f"{name} for {self.params.llm_share:g} of the open choices, the rest: {self.batch_reasoner.label}"
 
+    def question(
+        self, agent: Any, current_state: State, trigger: str, options: Sequence[State], context: Any = None
+    ) -> Question:
+        """Return one agent's open choice, in the words of the reasoner's role."""
+        if self.role is SOCIAL:
+            return super().question(agent, current_state, trigger, options, context)
+        return make_own_question(agent, current_state, trigger, options, context, self.role.describe)
+
     @property
     def llm_share(self) -> float:
         """Share of open choices that the LLM answers."""
@@ -217,6 +247,14 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     def n_archetypes(self) -> int:
         """Number of archetypes into which agents are clustered; 0 for none."""
         return self.params.archetypes if self.params.persona == "archetype" else 0
+
+
+def _make_role(role: str, task: str, descriptions: Mapping[Any, str] | None, describe: Describe | None) -> Role:
+    """Return the role; that of the platform if nothing else is given."""
+    if not (role or task or descriptions or describe):
+        return SOCIAL
+    texts = tuple((str(state_name(state)), text) for state, text in (descriptions or {}).items())
+    return Role(role or Role.role, task or Role.task, texts, describe)
 
 
 def _priority(placed: PlacedQuestion, spend_on: SpendOn) -> float:

@@ -66,7 +66,7 @@ class Expression:
 
     @cached_property
     def fields(self) -> frozenset[str]:
-        """The names of the fields that the expression reads, as ``agent.x``, ``post.y`` (any context) and ``model.z``."""
+        """The names of the fields that the expression reads, as ``agent.x``, ``model.y``, ``post.z`` (any context)."""
         return frozenset(field_name(n) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
 
     @property

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence, Set
 from enum import Enum, EnumType
 from functools import cache
+from inspect import iscoroutine
 from typing import Any, Final
 
 from prism_mesa.domain import STATE_COLORS, STATES, AgentState
@@ -91,6 +92,9 @@ def find_state(state: Any, members: Sequence[State]) -> State:
     Raises:
         ChartError: If there is none.
     """
+    if iscoroutine(state):
+        state.close()
+        raise ChartError("the state is a coroutine: write await reasoner.decide(...), or reasoner.decide_now(...)")
     is_member = isinstance(state, Enum)
     for member in members:
         if member is state or (not is_member and member.value == state):

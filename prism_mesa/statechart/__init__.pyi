@@ -19,6 +19,11 @@ from .states import State as State
 from .states import agents_in_state as agents_in_state
 from .states import export_agent as export_agent
 from .states import state_distribution as state_distribution
+from .timing import after as after
+from .timing import exponential as exponential
+from .timing import probability as probability
+from .timing import rate as rate
+from .timing import when as when
 from .transitions import ANY as ANY
 from .transitions import StateTransition as StateTransition
 from .transitions import Transition as Transition

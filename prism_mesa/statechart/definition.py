@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from markupsafe import Markup
@@ -12,9 +13,11 @@ from prism_mesa.markup import card_html, chip_html, html_or_repr, note_html, tab
 from prism_mesa.params import Params
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.statechart.guards import Expression
+from prism_mesa.statechart.nesting import Hierarchy
 from prism_mesa.statechart.selection import Cell, build_cells
 from prism_mesa.statechart.states import State, find_state, read_states, state_color
-from prism_mesa.statechart.transitions import ANY, Transition
+from prism_mesa.statechart.timing import After, Exponential, Rate, When
+from prism_mesa.statechart.transitions import ANY, Action, Transition
 from prism_mesa.statechart.users_code import FailingGuard, add_location_note, agent_location, user_code_line
 
 TIMEOUT: Final = "timeout"
@@ -28,6 +31,9 @@ class ChartDefinition(Restorable):
         members: All members of the states' enum, in order.
         codes: The index of each of `members`, which columns store.
         colors: The color of each of `members` in pictures: its `color`, if the enum has that property, or another one.
+        hierarchy: The nested states.
+        declared: The transitions as given; `transitions` are between single states.
+        timed: The triggers in time of each state.
         triggers: The distinct triggers: those that were passed, so that several charts number them alike, and then
             those of `transitions`, in order.
         cells: The transitions by trigger and state; each cell selects among its transitions.
@@ -41,6 +47,10 @@ class ChartDefinition(Restorable):
         *,
         oracle_enabled: bool = True,
         timeouts: Mapping[State, int] | None = None,
+        on_enter: Mapping[State | str, Action] | None = None,
+        on_exit: Mapping[State | str, Action] | None = None,
+        nested: Mapping[str, Iterable[State | str]] | None = None,
+        history: Iterable[str] = (),
         invariant: Expression | None = None,
         strict: bool = False,
         name: str = "chart",
@@ -49,12 +59,13 @@ class ChartDefinition(Restorable):
         self.name = name
         try:
             self.members, self.ordered_states = read_states(states)
+            self.hierarchy = Hierarchy(self.ordered_states, nested, history, on_enter, on_exit)
         except ChartError as error:
             raise ChartError(f"{name}: {error}") from None
         self.states = frozenset(self.ordered_states)
         self.codes: dict[State, int] = {state: code for code, state in enumerate(self.members)}
         self.colors: dict[State, str] = {state: state_color(state, code) for state, code in self.codes.items()}
-        self.initial = self.find_state(initial, "initial")
+        self.initial: State = self.hierarchy.leaves(self._find_node(initial, "initial"))[0]
         self.timeouts = {self.find_state(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
         self.invariant = invariant
         self.oracle_enabled = oracle_enabled
@@ -64,7 +75,9 @@ class ChartDefinition(Restorable):
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
-        self.transitions = tuple(part for transition in transitions for part in self._split(transition))
+        self.declared = tuple(transitions)
+        self.transitions = self._number_rates([part for declared in transitions for part in self._split(declared)])
+        self.timed = {state: StateTimers.of(state, self.transitions, self.timeouts) for state in self.ordered_states}
         self.triggers = tuple(dict.fromkeys([*triggers, *(t.trigger for t in self.transitions)]))
         self.cells = build_cells(self.transitions, oracle_enabled)
 
@@ -79,14 +92,36 @@ class ChartDefinition(Restorable):
         """Return one transition for each source, after a check that all states belong to the chart."""
         if not isinstance(transition, Transition):
             raise ChartError(f"{self.name}: transitions: {transition!r} is not a Transition(trigger, source, target)")
-        sources = [self.find_state(state, transition) for state in transition.sources]
-        target = None if transition.target is None else self.find_state(transition.target, transition)
+        sources = [self._find_node(state, transition) for state in transition.sources]
+        target = None if transition.target is None else self._find_node(transition.target, transition)
+        parents = [source for source in sources if self.hierarchy.is_parent(source)]
+        if parents and isinstance(transition.timing, After):
+            raise ChartError(
+                f"{self.name}: {transition}: after() of a parent; write it for each state in {parents[0]!r}"
+            )
         if transition.source is ANY:
             sources = [state for state in self.ordered_states if state is not target]
-        transitions = transition.between(sorted(sources, key=self.codes.__getitem__), target)
+        if not parents:
+            sources.sort(key=self.codes.__getitem__)
+        transitions = [part for source in sources for part in self.hierarchy.flatten(transition, source, target)]
         if not transitions:
             raise ChartError(f"{self.name}: {transition}: the target is the chart's only state")
         return transitions
+
+    def _find_node(self, state: Any, where: object) -> Any:
+        return state if self.hierarchy.is_parent(state) else self.find_state(state, where)
+
+    def _number_rates(self, transitions: list[Transition]) -> tuple[Transition, ...]:
+        """Return the transitions, with distinct triggers for equal rates in a state, because each may fire."""
+        counts: Counter[tuple[str, State]] = Counter()
+        numbered = []
+        for t in transitions:
+            if isinstance(t.timing, Rate):
+                counts[t.trigger, t.source] += 1
+                n = counts[t.trigger, t.source]
+                t = t.between(t.source, t.target, t.placement, f"{t.trigger} #{n}") if n > 1 else t
+            numbered.append(t)
+        return tuple(numbered)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _FIXED_NAMES and hasattr(self, name):  # not vars(self), because creating the dict slows every `fire`
@@ -184,6 +219,33 @@ class ChartDefinition(Restorable):
                 n_errors, location = sum(n for _, n in entries), self._first_locations.get(transition, "")
                 failing.append(FailingGuard(transition, n_errors, transition in untried, errors, location))
         return failing
+
+
+@dataclass(frozen=True)
+class StateTimers:
+    """The triggers in time of a state, in list order.
+
+    Attributes:
+        waits: Triggers with the number of ticks; None for a timeout after each agent's `timeout_threshold`.
+        conditions: Triggers with their conditions.
+        rates: Triggers with their rates.
+    """
+
+    waits: tuple[tuple[str, int | Exponential | None], ...]
+    conditions: tuple[tuple[str, When], ...]
+    rates: tuple[tuple[str, Rate], ...]
+
+    @classmethod
+    def of(cls, state: State, transitions: Iterable[Transition], timeouts: Mapping[State, int]) -> "StateTimers":
+        """Return the timers of a state of a chart."""
+        timings = {t.trigger: t.timing for t in transitions if t.source is state}
+        waits = {name: timing.ticks for name, timing in timings.items() if isinstance(timing, After)}
+        waits_or_timeout = {TIMEOUT: timeouts.get(state)} if TIMEOUT in timings else {}
+        return cls(
+            tuple((name, (waits | waits_or_timeout)[name]) for name in timings if name in waits or name == TIMEOUT),
+            tuple((name, timing) for name, timing in timings.items() if isinstance(timing, When)),
+            tuple((name, timing) for name, timing in timings.items() if isinstance(timing, Rate)),
+        )
 
 
 class StatechartParams(Params):

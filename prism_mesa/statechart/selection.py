@@ -103,9 +103,11 @@ class Cell:
         """Return the enabled candidates with their values.
 
         An enabled guarded transition with a target disables unguarded transitions and markers (guard NEEDS_ORACLE, no
-        target).
+        target). Any enabled transition of a state disables those of its parents.
         """
         true_or_open = [(t, v) for t, v in zip(self.candidates, self.values(key), strict=True) if v != FALSE]
+        lowest = min((t.placement.level for t, _ in true_or_open), default=0)
+        true_or_open = [(t, v) for t, v in true_or_open if t.placement.level == lowest]
         if all(t.guard is None or t.target is None for t, _ in true_or_open):
             return true_or_open
         return [(t, v) for t, v in true_or_open if t.guard is not None and (t.target or v != OPEN_CHOICE)]
@@ -123,7 +125,8 @@ class Cell:
         """
         enabled = self.enabled(key)
         if any(asks_oracle(t, value) for t, value in enabled):
-            options = self.targets
+            level = enabled[0][0].placement.level
+            options = tuple(dict.fromkeys(t.target for t in self.candidates if t.target and t.placement.level == level))
         else:
             options = tuple(dict.fromkeys(t.target for t, _ in enabled if t.target is not None))
             if len(options) == 1:
@@ -144,7 +147,7 @@ class Node:
         raised: The transitions whose guards raised.
         transition: In the last node, the transition to take, if any.
         options: In the last node, the options, if the choice is ambiguous.
-        target: The target of `transition`, if the transition has no action.
+        target: The target of `transition`, if the transition has no effects.
     """
 
     __slots__ = "_cell _guards _index guard guard_transition key next_nodes options raised target transition".split()
@@ -166,7 +169,7 @@ class Node:
         outcome = cell.outcomes[key]
         if isinstance(outcome, Transition):
             self.transition = outcome
-            self.target = outcome.target if outcome.action is None else None
+            self.target = None if outcome.has_effects else outcome.target
         else:
             self.options = outcome
 

@@ -32,6 +32,13 @@ class Statechart(ChartDefinition):
         oracle_enabled: If False, an ambiguous choice takes its first option.
         timeouts: Ticks after which ``timeout`` fires in a state, for all agents; other states use each agent's
             `timeout_threshold`.
+        on_enter: Functions ``(agent, context)`` to run after entering a state, by state or parent. If one raises,
+            everything is restored.
+        on_exit: Functions to run before leaving a state.
+        nested: Names of parents, each with its states or other parents. A transition from a parent leaves from each
+            state in it, unless the state's own transition on the trigger is enabled. A parent as a target enters its
+            first state.
+        history: The parents that enter the state in which they were left.
         invariant: An expression that is true for every agent, such as ``F.agent.low <= F.agent.high``; the static
             checks use it.
         strict: Whether to raise a guard's error, with a note on its place, instead of counting it.
@@ -69,8 +76,7 @@ class Statechart(ChartDefinition):
             return target
         if node.transition is None:
             return list(node.options) if node.options else None
-        take_transition(node.transition, agent, context, now)
-        return node.transition.target
+        return take_transition(node.transition, agent, context, now)
 
     def apply(
         self, agent: Any, trigger: str, target: State, context: Any = None, *, now: datetime | None = None
@@ -83,8 +89,7 @@ class Statechart(ChartDefinition):
         transition, *others = self._transitions_to(agent.state, trigger, target)
         if any(other.action is not transition.action for other in others):
             transition = self.resolve(agent, trigger, target, context)
-        take_transition(transition, agent, context, now)
-        return target
+        return take_transition(transition, agent, context, now)
 
     def resolve(self, agent: Any, trigger: str, target: State, context: Any = None) -> Transition:
         """Return the transition that `apply` takes, without changing anything.
@@ -121,7 +126,7 @@ class Statechart(ChartDefinition):
         return node.transition or node.options, node.key
 
     def take(self, transition: Transition, agent: Any, context: Any = None, *, now: datetime | None = None) -> None:
-        """Run a transition's action and enter its target; if the action raises, the agent stays unchanged."""
+        """Run a transition's functions and enter its target; if one raises, the agent stays unchanged."""
         take_transition(transition, agent, context, now)
 
     def _transitions_to(self, state: State, trigger: str, target: State) -> list[Transition]:
@@ -204,11 +209,15 @@ class Statechart(ChartDefinition):
     ) -> "Statechart":
         """Return a chart with other settings, `more` transitions at the end, and no counted guard errors."""
         return Statechart(
-            self.states,
-            [*self.transitions, *more],
+            self.ordered_states,
+            [*self.declared, *more],
             self.initial,
             oracle_enabled=self.oracle_enabled if oracle_enabled is None else oracle_enabled,
             timeouts=self.timeouts,
+            on_enter=self.hierarchy.on_enter,
+            on_exit=self.hierarchy.on_exit,
+            nested=self.hierarchy.children,
+            history=self.hierarchy.history,
             invariant=self.invariant,
             strict=self.strict if strict is None else strict,
             name=self.name,

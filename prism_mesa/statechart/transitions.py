@@ -1,8 +1,9 @@
 """Transitions of a chart (`Transition`), and entries of an agent's history (`StateTransition`)."""
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from math import isfinite, isnan
@@ -10,9 +11,10 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from prism_mesa.errors import ChartError, one_line
+from prism_mesa.errors import ChartError, did_you_mean, one_line
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.states import State, enum_members, find_state, state_name
+from prism_mesa.statechart.states import State, enum_members, state_name
+from prism_mesa.statechart.timing import After, Rate, Timing, When
 
 type Guard = Expression | Callable[[Any, Any], bool | Literal["needs_oracle"]]
 type Action = Callable[[Any, Any], None]
@@ -31,12 +33,37 @@ ANY: Final = AnyState.ANY
 """Every state except the target (every state, if the target is None): ``Transition("round_ends", ANY, "idle")``."""
 
 
+@dataclass(frozen=True, eq=False)
+class Placement:
+    """What a chart adds to a transition of one of its states.
+
+    Attributes:
+        level: 0 for a transition of the state itself, 1 for one of its parent, and so on. A lower level comes first.
+        source: The parent that the transition leaves; empty if it leaves the state itself. `target` is the parent that
+            it enters.
+        exits: Functions that run before the action; `entries` run after the state has changed.
+        recalls: If the target is a parent with history: the entries for each state in it.
+        remembers: The parents with history that are left.
+    """
+
+    level: int = 0
+    source: str = ""
+    target: str = ""
+    exits: tuple[Action, ...] = ()
+    entries: tuple[Action, ...] = ()
+    recalls: Mapping[State, tuple[Action, ...]] | None = None
+    remembers: tuple[str, ...] = ()
+
+
+_PLAIN: Final = Placement()
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Transition:
     """A transition of a chart from one state, or the same transition from several states; immutable.
 
     Args:
-        trigger: The name of the event, not empty.
+        trigger: The name of the event, not empty; or `after`, `rate`, `probability` or `when`, which `timing` holds.
         source: The state to leave (a member of an enum or its value), several states, or `ANY`. In
             `Statechart.transitions`, every transition has a single source: the chart splits transitions with several.
             If no state is a member of an enum, the chart looks up all of them.
@@ -44,6 +71,10 @@ class Transition:
         guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE`` that changes nothing. None
             means *else*.
         action: Callable ``(agent, context)`` that runs before the state changes.
+        placement: Set by the chart.
+
+    Attributes:
+        has_effects: Whether taking the transition runs a function, or its target depends on the past.
 
     Raises:
         ChartError: (a ValueError) If the trigger is empty, a source is missing, unknown or repeated, or a guard or an
@@ -55,12 +86,23 @@ class Transition:
     target: State | None
     guard: Guard | None = None
     action: Action | None = None
+    timing: Timing | None = field(default=None, kw_only=True)
+    placement: Placement = field(default=_PLAIN, kw_only=True)
+    has_effects: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
+        place = self.placement
+        has_effects = any((self.action, place.exits, place.entries, place.recalls, place.remembers))
+        object.__setattr__(self, "has_effects", has_effects)
+        if isinstance(self.trigger, After | Rate | When):
+            object.__setattr__(self, "timing", self.trigger)
+            object.__setattr__(self, "trigger", str(self.trigger))
         is_single = isinstance(self.source, str | bytes | AnyState) or not isinstance(self.source, Iterable)
         declared_sources = [self.source] if is_single else list(self.source)
         *sources, target = (str(state_name(state)) for state in (*declared_sources, self.target))
         label = f"transition {', '.join(sources)} --{self.trigger}--> {target}"
+        if isinstance(self.timing, Rate) and self.target is None:
+            raise ChartError(f"{label}: a rate needs a target")
         if not isinstance(self.trigger, str) or not self.trigger.strip():
             raise ChartError(f"{label}: the trigger is {self.trigger!r}; give a non-empty string")
         for name, function in (("guard", self.guard), ("action", self.action)):
@@ -83,11 +125,14 @@ class Transition:
             return ()
         return self.source if isinstance(self.source, tuple) else (self.source,)
 
-    def between(self, sources: Sequence[State], target: State | None) -> "list[Transition]":
-        """Return this transition from each of `sources` to `target`."""
-        if target is self.target and list(sources) == [self.source] and is_member(self.source):
-            return [self]
-        return [replace(self, source=state, target=target) for state in sources]
+    def between(
+        self, source: State, target: State | None, placement: Placement = _PLAIN, trigger: str = ""
+    ) -> "Transition":
+        """Return this transition from one state to another, with a placement."""
+        is_plain = placement is _PLAIN and self.placement is _PLAIN and trigger in ("", self.trigger)
+        if target is self.target and source is self.source and is_plain:
+            return self
+        return replace(self, source=source, target=target, placement=placement, trigger=trigger or self.trigger)
 
     def __eq__(self, other: object) -> bool:
         """Compare all fields; compare guards and actions by identity."""
@@ -99,7 +144,7 @@ class Transition:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        return (self.trigger, self.source, self.target, id(self.guard), id(self.action))
+        return (self.trigger, self.source, self.target, id(self.guard), id(self.action), id(self.timing))
 
     @property
     def guard_label(self) -> str:
@@ -129,11 +174,26 @@ def _shared_enum(*states: Any) -> Sequence[State]:
     return next((enum_members(state) for state in states if is_member(state)), ())
 
 
-def _read_state(state: Any, members: Sequence[State]) -> State:
-    """Return the member for a state; without `members`, a string stays a string until the chart looks it up."""
+_MAX_LENGTH_CHANGE: Final = 2
+"""Largest difference of lengths between a misspelt state and the state that was meant."""
+
+
+def _read_state(state: Any, members: Sequence[State], *, is_strict: bool = False) -> State:
+    """Return the member for a state; a string that is no member's value stays a string until the chart looks it up."""
     if not isinstance(state, Enum | str):
         raise ChartError(f"{state!r} is not a state; give a member of an Enum of strings, or its value")
-    return find_state(state, members) if members and not isinstance(state, Enum) else state
+    if isinstance(state, Enum) or not members:
+        return state
+    try:
+        return type(members[0])(state)
+    except ChartError:  # of `AgentState`: a misspelt state, or the name of a parent or of an added state
+        names = [member.value for member in members if abs(len(member.value) - len(state)) <= _MAX_LENGTH_CHANGE]
+        if is_strict or did_you_mean(state, names) or not re.fullmatch(r"[\w -]+", state):
+            raise
+    except ValueError:
+        if is_strict:
+            raise ChartError(f"{state!r} is not a state of {type(members[0]).__name__}") from None
+    return state
 
 
 def _sorted_states(declared_sources: list[Any], members: Sequence[State]) -> tuple[State, ...]:
@@ -172,7 +232,7 @@ class StateTransition(_UncheckedEntry):
     def __post_init__(self) -> None:
         members = _shared_enum(self.from_state, self.to_state)
         for name in ("from_state", "to_state"):
-            object.__setattr__(self, name, _read_state(getattr(self, name), members))
+            object.__setattr__(self, name, _read_state(getattr(self, name), members, is_strict=True))
         if self.from_state == self.to_state:
             raise ChartError(f"a StateTransition from {state_name(self.from_state)!r} to itself is not recorded")
         _require_utc(self.timestamp)
@@ -188,7 +248,7 @@ class StateTransition(_UncheckedEntry):
         }
 
 
-def history_entry(transition: Transition, timestamp: datetime, context: Any) -> StateTransition:
+def history_entry(transition: Transition, target: State, timestamp: datetime, context: Any) -> StateTransition:
     """Return the history entry of a transition, without repeating the chart's checks.
 
     A context that is a mapping is copied; of other contexts, only the `post_id` is stored. The constructor of a frozen
@@ -201,7 +261,7 @@ def history_entry(transition: Transition, timestamp: datetime, context: Any) -> 
         _require_utc(timestamp)
     entry = _UncheckedEntry()
     entry.from_state = transition.source
-    entry.to_state = transition.target
+    entry.to_state = target
     entry.trigger = transition.trigger
     entry.timestamp = timestamp
     try:

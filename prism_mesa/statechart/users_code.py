@@ -2,6 +2,8 @@
 
 import re
 import sysconfig
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -10,7 +12,8 @@ from traceback import walk_tb
 from typing import Any, Final
 
 from prism_mesa.errors import ChartError, OwnCodeError
-from prism_mesa.statechart.transitions import Transition, history_entry
+from prism_mesa.statechart.states import State
+from prism_mesa.statechart.transitions import StateTransition, Transition, history_entry
 
 _TRANSIENT_ERRORS: Final = (OSError, MemoryError)
 _PACKAGE: Final = str(Path(__file__).parents[1])
@@ -59,46 +62,73 @@ def _installed_paths() -> tuple[str, ...]:
     return ("<frozen ", *paths)
 
 
-def take_transition(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
-    """Run the action, add the change to the history, and enter the target; checks come before the action."""
-    target, depth = transition.target, agent.max_history_depth or 0
+def take_transition(
+    transition: Transition, agent: Any, context: Any, now: datetime | None = None, slot: Any = None
+) -> State:
+    """Run exits and the action, add the change to the history, enter the target, run entries; return the target.
+
+    `slot` holds the state of one of several charts of the agent; by default it is the agent. Checks come first.
+    """
+    slot = agent if slot is None else slot
+    target, depth = transition.target, slot.max_history_depth or 0
     if depth < 0:
         raise ChartError(f"{transition}: max_history_depth is {depth!r}; give 0 (no history) or a whole number above 0")
-    history, entry = agent.state_history, None
+    if transition.placement.recalls is not None:  # into a parent with history
+        target = getattr(slot, "last_states", {}).get(transition.placement.target, target)
+    history, entry = slot.state_history, None
     if depth and target is not transition.source:
-        entry = history_entry(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context)
-    if transition.action is not None:
-        if entry is not None and hasattr(history, "check"):
-            history.check(entry)
-        run_action(transition, agent, context)
-        history = agent.state_history
+        entry = history_entry(transition, target, now or getattr(agent, "now", None) or datetime.now(UTC), context)
+    if not transition.has_effects:
+        _enter(slot, history, entry, depth, target)
+        return target
+    if entry is not None and hasattr(history, "check"):
+        history.check(entry)
+    placement = transition.placement
+    with _restored_if_raised(transition, agent, slot):
+        for function in (*placement.exits, *filter(None, [transition.action])):
+            function(agent, context)
+        if placement.remembers:
+            remembered = dict.fromkeys(placement.remembers, transition.source)
+            slot.last_states = getattr(slot, "last_states", {}) | remembered
+        _enter(slot, slot.state_history, entry, depth, target)
+        for function in placement.entries if placement.recalls is None else placement.recalls[target]:
+            function(agent, context)
+    return target
+
+
+def _enter(slot: Any, history: Any, entry: StateTransition | None, depth: int, target: State) -> None:
     if entry is not None:
         history.append(entry)
     while len(history) > depth:
         del history[0]
-    agent.state = target
-    agent.ticks_in_state = 0
+    slot.state = target
+    slot.ticks_in_state = 0
 
 
 def run_action(transition: Transition, agent: Any, context: Any) -> None:
-    """Run the action of a transition; if it raises, restore the agent and add a note to the error.
+    """Run only the action of a transition; if it raises, restore the agent and add a note to the error.
 
     The agent's state, attributes and history (if it is a list) are restored, but objects inside them are not.
     """
-    if transition.action is None:
-        return
+    if transition.action is not None:
+        with _restored_if_raised(transition, agent, agent):
+            transition.action(agent, context)
+
+
+@contextmanager
+def _restored_if_raised(transition: Transition, agent: Any, slot: Any) -> Iterator[None]:
     attributes = dict(getattr(agent, "__dict__", ()))
-    history, state, ticks = agent.state_history, agent.state, agent.ticks_in_state
+    history, state, ticks = slot.state_history, slot.state, slot.ticks_in_state
     history_before = list(history) if isinstance(history, list) else None
     try:
-        transition.action(agent, context)
+        yield
     except BaseException as error:
         if attributes:
             vars(agent).clear()
             vars(agent).update(attributes)
         if history_before is not None:
             history[:] = history_before
-        agent.state, agent.ticks_in_state = state, ticks
+        slot.state, slot.ticks_in_state = state, ticks
         add_location_note(error, "action", transition, agent)
         raise
 

@@ -15,6 +15,10 @@ from .api.runs import run_economy as run_economy
 from .api.runs import why as why
 from .api.studies import Study as Study
 from .api.validation import validate as validate
+from .chart_agents import StatechartAgent as StatechartAgent
+from .chart_agents import state_counts as state_counts
+from .chart_agents import state_shares as state_shares
+from .chart_agents import tick_all as tick_all
 from .economy.model import EconomyModel as EconomyModel
 from .errors import PrismError as PrismError
 from .errors import PrismWarning as PrismWarning
@@ -35,6 +39,11 @@ from .statechart import F as F
 from .statechart import Statechart as Statechart
 from .statechart import StateTransition as StateTransition
 from .statechart import Transition as Transition
+from .statechart import after as after
 from .statechart import agents_in_state as agents_in_state
 from .statechart import draw_chart as draw_chart
+from .statechart import exponential as exponential
+from .statechart import probability as probability
+from .statechart import rate as rate
 from .statechart import state_distribution as state_distribution
+from .statechart import when as when

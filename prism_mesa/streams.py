@@ -11,7 +11,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.draws import happens, last_redraws, mix, units, write_bits
+from prism_mesa.kernels.draws import happens, last_redraws, mix, unit_at, units, write_bits
 
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
@@ -80,6 +80,10 @@ class Streams:
     ) -> Floats:
         """Return numbers in [0, 1), which are multiples of 2**-53."""
         return units(self.bits(purpose, agent, round_=round_, tick=tick, index=index))
+
+    def uniform_one(self, purpose: str, agent: int, round_: int) -> float:
+        """Return the same number as `uniform` for one agent, but faster."""
+        return float(unit_at(_purpose_key(self.seed, purpose), round_, agent))
 
     def draw_events(self, purpose: str, probability: Floats, *, round_: int = 0) -> npt.NDArray[np.bool_]:
         """Return whether an event happens to agents 0, 1, 2, ..., given its probability for each agent."""

@@ -27,6 +27,13 @@ def uniform(bits: np.uint64) -> np.float64:
 
 
 @kernel
+def unit_at(key: np.uint64, round_: int, agent: int) -> np.float64:
+    """Return one agent's number in [0, 1), with the bits of `write_bits` for tick and index 0."""
+    x = mix(mix(mix(key, np.uint64(round_)), np.uint64(0)), np.uint64(0))
+    return uniform(mix(x, np.uint64(agent)))
+
+
+@kernel
 def write_bits(
     key: np.uint64,
     round_: npt.NDArray[np.int64],

@@ -180,14 +180,16 @@ class Statechart(ChartDefinition):
             reasons.append(f"{transition}: the guard {answer}{values and f' ({values})'}")
         return "; ".join(reasons)
 
-    def explain(self, agent: Any, trigger: str, context: Any = None) -> list[tuple[Transition, str, dict[str, Any]]]:
+    def explain(
+        self, agent: Any, trigger: str, context: Any = None, reader: Any = None
+    ) -> list[tuple[Transition, str, dict[str, Any]]]:
         """Return the candidates in list order, each with its guard's current answer and the fields that it reads.
 
-        An answer is `true`, `false`, `needs the oracle`, `raised ...`, or an empty string without a guard. The call
-        changes nothing.
+        An answer is `true`, `false`, `needs the oracle`, `raised ...`, or an empty string without a guard. Guards read
+        `reader` if it is given, instead of `agent`. The call changes nothing.
         """
         cell = self.cells.get(trigger, _NO_CELLS).get(self.find_state(agent.state, trigger))
-        return [] if cell is None else _answers(cell, agent, context)[1]
+        return [] if cell is None else _answers(cell, agent if reader is None else reader, context)[1]
 
     def timeout_threshold(self, agent: Any) -> int:
         """Return the ticks after which ``timeout`` fires: the number for the state if any, else the agent's."""

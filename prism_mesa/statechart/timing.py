@@ -56,6 +56,11 @@ class Rate:
     def __str__(self) -> str:
         return f"{'probability' if self.is_probability else 'rate'}({_text(self.value)})"
 
+    def hazard(self, agent: Any, context: Any, where: object) -> float:
+        """Return the hazard of one agent. Raises ChartError as `hazards` does."""
+        value = self.value(agent, context) if callable(self.value) else self.value
+        return float(self.hazards(np.array([value], np.float64), where)[0])
+
     def hazards(self, values: npt.NDArray[np.float64], where: object) -> npt.NDArray[np.float64]:
         """Return the hazards for values of `value`. Raises ChartError if one is negative, too large or NaN."""
         allowed = "a probability from 0 to 1" if self.is_probability else "a finite number, at least 0"

@@ -120,6 +120,7 @@ def _restored_if_raised(transition: Transition, agent: Any, slot: Any) -> Iterat
     attributes = dict(getattr(agent, "__dict__", ()))
     history, state, ticks = slot.state_history, slot.state, slot.ticks_in_state
     history_before = list(history) if isinstance(history, list) else None
+    restore = slot.restore_point() if hasattr(slot, "restore_point") else None
     try:
         yield
     except BaseException as error:
@@ -128,6 +129,8 @@ def _restored_if_raised(transition: Transition, agent: Any, slot: Any) -> Iterat
             vars(agent).update(attributes)
         if history_before is not None:
             history[:] = history_before
+        if restore is not None:
+            restore()
         slot.state, slot.ticks_in_state = state, ticks
         add_location_note(error, "action", transition, agent)
         raise

@@ -1,0 +1,9 @@
+from .agent import StatechartAgent as StatechartAgent
+from .queries import portray as portray
+from .queries import state_counts as state_counts
+from .queries import state_shares as state_shares
+from .queries import why as why
+from .table import column as column
+from .table import get_column as get_column
+from .table import set_column as set_column
+from .ticking import tick_all as tick_all

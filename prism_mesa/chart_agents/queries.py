@@ -1,0 +1,78 @@
+"""Reporters of states, portrayals, and explanations of chart agents."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from prism_mesa.chart_agents.questions import OpenChoice
+from prism_mesa.statechart import State
+from prism_mesa.statechart.selection import evaluate_guards
+
+
+def state_counts(agents: Any, chart: str = "") -> dict[str, int]:
+    """Return the number of agents in each state by its value, zeros included; a reporter for a DataCollector.
+
+    Args:
+        agents: A model or its chart agents.
+        chart: The name of the chart, if the agents have several.
+    """
+    members: Iterable[Any] = getattr(agents, "agents", agents)
+    counts: dict[State, int] = {}
+    for agent in members:
+        own_chart = getattr(agent, "_charts", {}).get(chart)
+        if own_chart is not None:
+            state = own_chart.members[agent._columns(chart).codes[agent._row]]
+            if state not in counts:
+                counts |= dict.fromkeys(own_chart.ordered_states, 0)
+            counts[state] += 1
+    return {state.value: n for state, n in counts.items()}
+
+
+def state_shares(agents: Any, chart: str = "") -> dict[str, float]:
+    """Return the share of agents in each state, as `state_counts` does."""
+    counts = state_counts(agents, chart)
+    return {name: n / max(1, sum(counts.values())) for name, n in counts.items()}
+
+
+def portray(agent: Any) -> Any:
+    """Return the portrayal of an agent for SolaraViz, with the color of its state."""
+    from mesa.visualization.components import AgentPortrayalStyle
+
+    return AgentPortrayalStyle(color=agent.chart.colors[agent.state])
+
+
+def why(agent: Any, trigger: str, context: Any = None) -> None:
+    """Print why `trigger` has the effect that it has now: the guards' answers, the question, and its answer.
+
+    An open choice is asked, as `fire` would ask it, so a recorded answer costs nothing. Nothing changes.
+    """
+    for name, chart in agent._charts.items():
+        slot = agent._slot(name)
+        print(f"{type(agent).__name__} {agent.unique_id}, {name and f'{name}: '}{slot.state.value} --{trigger}-->")
+        for transition, answer, values in chart.explain(slot, trigger, context, agent):
+            print(f"  {transition}: {answer or 'no guard'}{''.join(f', {k} = {v}' for k, v in values.items())}")
+        cell = chart.cells.get(trigger, {}).get(slot.state)
+        if cell is None:
+            print(f"  {chart.why_not(slot, trigger)}")
+            continue
+        node = evaluate_guards(cell.copy(), agent, context, chart)
+        if node.transition is not None and node.transition.target is not None:
+            print(f"  so {node.transition.target.value}")
+        elif node.options:
+            _explain_choice(OpenChoice(agent, name, chart, cell, node.options, node.key, context))
+        else:
+            print("  so nothing happens")
+
+
+def _explain_choice(choice: OpenChoice) -> None:
+    reasoner: Any = getattr(choice.agent.model, "reasoner", None)
+    print(f"  so the choice is open: {' or '.join(option.value for option in choice.options)}")
+    if reasoner is None:
+        print("  the model has no reasoner")
+        return
+    placed = choice.place(reasoner)
+    oracle = getattr(reasoner, "oracle", None)
+    if oracle is not None:
+        print(f"  the question:\n{oracle.write(placed.question)}")
+    [answer] = reasoner.answer([placed])
+    state = "stay" if answer.choice is None else answer.choice.value
+    print(f"  the answer: {state} ({answer.source})")

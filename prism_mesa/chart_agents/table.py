@@ -1,0 +1,206 @@
+"""The columns of a model's chart agents: states, ticks, and declared fields, with one row for each agent."""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.chart_agents.history import History
+from prism_mesa.errors import AgentError, ChartError
+from prism_mesa.streams import Streams
+
+type Rows = npt.NDArray[np.int64]
+
+_NAME: Final = "_chart_agents"
+_START: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_MAX_SEED: Final = 2**63
+
+
+class ChartColumns:
+    """The agents' state in one of their charts.
+
+    Attributes:
+        codes: The code of each agent's state; `states` is the same memory as an array.
+        made: Number of ticks that the agent has made.
+        entered: Number of ticks that the agent had made when it entered its state.
+    """
+
+    def __init__(self, n: int) -> None:
+        self.codes, self.made, self.entered = bytearray(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
+        self.states = np.frombuffer(self.codes, np.uint8)
+        self.history = History()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"codes": bytes(self.codes), "made": self.made, "entered": self.entered, "history": self.history}
+
+    def __setstate__(self, stored: dict[str, Any]) -> None:
+        vars(self).update(stored | {"codes": bytearray(stored["codes"])})
+        self.states = np.frombuffer(self.codes, np.uint8)
+
+    def resize(self, n: int) -> None:
+        """Make room for `n` agents."""
+        self.codes = self.codes + bytes(n - len(self.codes))
+        self.states = np.frombuffer(self.codes, np.uint8)
+        self.made, self.entered = (np.resize(column, n) for column in (self.made, self.entered))
+
+
+class AgentTable:
+    """The rows of a model's chart agents.
+
+    Attributes:
+        charts: The columns by the name of the chart; the name of a single chart is empty.
+        fields: The columns of declared fields by name.
+        ids: Each agent's `unique_id`.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model, self.streams = model, Streams(_model_seed(model))
+        self.charts: dict[str, ChartColumns] = {}
+        self.fields: dict[str, npt.NDArray[Any]] = {}
+        self.ids = np.zeros(16, np.int64)
+        self.cache: dict[Any, Any] = {}
+        self._n, self._free, self._freed, self._is_ticking = 0, list[int](), list[int](), False
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"cache": {}}
+
+    def add(self, agent: Any) -> int:
+        """Give an agent a row, in the initial states of its charts and with the defaults of its fields."""
+        if self._free:
+            row = self._free.pop()
+        else:
+            row, self._n = self._n, self._n + 1
+            if self._n > len(self.ids):
+                self._resize(2 * len(self.ids))
+        self.ids[row] = agent.unique_id
+        for name, chart in agent._charts.items():
+            columns = self.charts.get(name)
+            if columns is None:
+                columns = self.charts[name] = ChartColumns(len(self.ids))
+            columns.codes[row] = chart.codes[chart.initial]
+            columns.made[row] = columns.entered[row] = 0
+        for name, field in declared_columns(type(agent)).items():
+            if name not in self.fields:
+                self.fields[name] = np.zeros(len(self.ids), field.dtype)
+            self.fields[name][row] = field.default
+        return row
+
+    def _resize(self, n: int) -> None:
+        for columns in self.charts.values():
+            columns.resize(n)
+        self.ids = np.resize(self.ids, n)
+        self.fields = {name: np.resize(array, n) for name, array in self.fields.items()}
+
+    def free(self, agent: Any) -> None:
+        """Give an agent that leaves the model a table of its own, and free its row after the current tick."""
+        row, table = agent._row, AgentTable.__new__(AgentTable)
+        vars(table).update(vars(self) | {"cache": {}, "ids": self.ids[[row]], "_n": 1, "_free": [], "_freed": []})
+        table.fields = {name: array[[row]] for name, array in self.fields.items()}
+        table.charts = {}
+        for name, columns in self.charts.items():
+            own = table.charts[name] = ChartColumns(1)
+            own.codes[0], own.history = columns.codes[row], columns.history
+            own.made[0], own.entered[0] = columns.made[row], columns.entered[row]
+        agent._table, agent._row = table, 0
+        (self._freed if self._is_ticking else self._free).append(row)
+
+    def begin_tick(self) -> None:
+        """Keep the rows of agents that leave until `end_tick`."""
+        if self._is_ticking:
+            raise ChartError("tick_all: called by an action or a guard during tick_all; call it once a step")
+        self._is_ticking = True
+
+    def end_tick(self) -> None:
+        """Free the rows of agents that have left."""
+        self._is_ticking = False
+        self._free += self._freed
+        self._freed = []
+
+    def draw(self, purpose: str, agent_id: int, ticks: int) -> float:
+        """Return an agent's draw in [0, 1); `ticks` is the number of ticks that it has made."""
+        return self.streams.uniform_one(purpose, agent_id, ticks)
+
+
+def table_of(model: Any) -> AgentTable:
+    """Return the table of a model; the first call makes it."""
+    table: AgentTable | None = vars(model).get(_NAME)
+    if table is None:
+        table = AgentTable(model)
+        setattr(model, _NAME, table)
+    return table
+
+
+def _model_seed(model: Any) -> int:
+    """Return the integer given as `rng`, or else one drawn from `model.rng`."""
+    seed: Any = getattr(model, "_seed", None)
+    is_given = isinstance(seed, int | np.integer) and seed >= 0
+    if is_given and np.random.default_rng(seed).bit_generator.state == getattr(model, "_rng", None):
+        return int(seed)
+    return int(model.rng.integers(_MAX_SEED))
+
+
+def time_at(time: float) -> datetime:
+    """Return the time of a change of state: one second after the start of 2000 for each unit of Mesa's time."""
+    return _START + timedelta(seconds=time)
+
+
+class column:  # noqa: N801 - reads like a function in class bodies
+    """A field that all agents of a class store in one array, so `tick_all` reads it without asking each agent.
+
+    >>> class Person:
+    ...     energy = column(1.0)
+
+    Args:
+        default: The value of new agents: a number or a boolean.
+    """
+
+    def __init__(self, default: float | bool) -> None:
+        if not isinstance(default, bool | int | float):
+            raise AgentError(f"column({default!r}): give a number or a boolean as the default")
+        self.default = default
+        self.dtype = np.array(default).dtype
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    def __get__(self, agent: Any, owner: type) -> Any:
+        return self if agent is None else agent._table.fields[self._name][agent._row].item()
+
+    def __set__(self, agent: Any, value: Any) -> None:
+        agent._table.fields[self._name][agent._row] = value
+
+
+def declared_columns(kind: type) -> dict[str, column]:
+    """Return the declared columns of a class by name."""
+    fields = {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
+    return {name: value for name, value in fields.items() if isinstance(value, column)}
+
+
+def rows_of(agents: Iterable[Any]) -> tuple[AgentTable | None, Rows]:
+    """Return the table and the rows of chart agents of one model."""
+    members = list(agents)
+    table = members[0]._table if members else None
+    return table, np.fromiter((agent._row for agent in members), np.int64, len(members))
+
+
+def get_column(agents: Iterable[Any], name: str) -> npt.NDArray[Any]:
+    """Return a declared column of some agents, or the codes of their states (``"state"``), in their order."""
+    table, rows = rows_of(agents)
+    if table is None:
+        return np.zeros(0)
+    return table.charts[""].states[rows] if name == "state" else _column(table, name)[rows]
+
+
+def set_column(agents: Iterable[Any], name: str, values: Any) -> None:
+    """Set a declared column of some agents to `values`: a number, or one for each agent."""
+    table, rows = rows_of(agents)
+    if table is not None:
+        _column(table, name)[rows] = values
+
+
+def _column(table: AgentTable, name: str) -> npt.NDArray[Any]:
+    if name not in table.fields:
+        raise AgentError(f"{name!r} is not a column; write {name} = column(0.0) in the class of the agents")
+    return table.fields[name]

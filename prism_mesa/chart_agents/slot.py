@@ -3,14 +3,12 @@
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
 from prism_mesa.chart_agents.questions import OpenChoice, ask
 from prism_mesa.chart_agents.table import ChartColumns, time_at
 from prism_mesa.errors import ChartError
 from prism_mesa.statechart import State, Statechart, StateTransition, Transition
 from prism_mesa.statechart.selection import Cell, Node, evaluate_guards
-from prism_mesa.statechart.timing import Exponential, picks, waiting_ticks
+from prism_mesa.statechart.timing import Exponential, Rate, pick, waiting_ticks
 from prism_mesa.statechart.users_code import take_transition
 
 
@@ -105,13 +103,16 @@ class Slot:
         if timers.rates:
             found = [self._node(self.chart.cells[trigger][state], context) for trigger, _ in timers.rates]
             hazards = [
-                rate.hazard(agent, context, cell.label) if node.transition or node.options else 0.0
+                self._hazard(rate, cell, context) if node.transition or node.options else 0.0
                 for (_, rate), (cell, node) in zip(timers.rates, found, strict=True)
             ]
-            draw = np.array([agent._table.draw(f"{self.name}/rate", agent.unique_id, self._made)])
-            index = int(picks(np.array([hazards]), draw)[0])
+            index = pick(hazards, agent._table.draw(f"{self.name}/rate", agent.unique_id, self._made))
             if index >= 0:
                 yield found[index]
+
+    def _hazard(self, rate: Rate, cell: Cell, context: Any) -> float:
+        value: Any = rate.value
+        return rate.hazard_at(value(self.agent, context) if callable(value) else value, cell.label)
 
     def _node(self, cell: Cell, context: Any) -> tuple[Cell, Node]:
         return cell, evaluate_guards(cell, self.agent, context, self.chart)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -53,6 +54,7 @@ class AgentTable:
         charts: The columns by the name of the chart; the name of a single chart is empty.
         fields: The columns of declared fields by name.
         ids: Each agent's `unique_id`.
+        n_changes: Number of agents that have joined or left; `cache` depends on it.
     """
 
     def __init__(self, model: Any) -> None:
@@ -61,6 +63,7 @@ class AgentTable:
         self.fields: dict[str, npt.NDArray[Any]] = {}
         self.ids = np.zeros(16, np.int64)
         self.cache: dict[Any, Any] = {}
+        self.n_changes = 0
         self._n, self._free, self._freed, self._is_ticking = 0, list[int](), list[int](), False
 
     def __getstate__(self) -> dict[str, Any]:
@@ -68,6 +71,7 @@ class AgentTable:
 
     def add(self, agent: Any) -> int:
         """Give an agent a row, in the initial states of its charts and with the defaults of its fields."""
+        self.n_changes += 1
         if self._free:
             row = self._free.pop()
         else:
@@ -104,6 +108,7 @@ class AgentTable:
             own.codes[0], own.history = columns.codes[row], columns.history
             own.made[0], own.entered[0] = columns.made[row], columns.entered[row]
         agent._table, agent._row = table, 0
+        self.n_changes += 1
         (self._freed if self._is_ticking else self._free).append(row)
 
     def begin_tick(self) -> None:
@@ -172,6 +177,7 @@ class column:  # noqa: N801 - reads like a function in class bodies
         agent._table.fields[self._name][agent._row] = value
 
 
+@cache
 def declared_columns(kind: type) -> dict[str, column]:
     """Return the declared columns of a class by name."""
     fields = {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}

@@ -20,6 +20,7 @@ type Mask = npt.NDArray[np.bool_]
 type Floats = npt.NDArray[np.float64]
 
 _NOTHING: Final = -1
+_MAX_CACHED: Final = 3
 
 
 @dataclass
@@ -27,6 +28,7 @@ class _Group:
     """Agents with the same charts.
 
     Attributes:
+        span: Their rows as a slice if they have no gaps, because that is faster to index with, or else `rows`.
         places: Their places among all agents of the tick.
         values: Plain attributes of all of them that this tick has read.
     """
@@ -35,6 +37,7 @@ class _Group:
     charts: list[tuple[str, Statechart]]
     agents: list[Any]
     rows: Rows
+    span: Any
     places: Rows
     values: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
@@ -99,9 +102,9 @@ class _ChartTick:
         self.taken = np.full(len(group.rows), _NOTHING, np.int64)
         self.choices: dict[int, OpenChoice] = {}
         self._index = {id(transition): i for i, transition in enumerate(chart.transitions)}
-        self.columns.made[group.rows] += 1
-        states = self.columns.states[group.rows]
-        self._in_state = self.columns.made[group.rows] - self.columns.entered[group.rows]
+        self.columns.made[group.span] += 1
+        self._made = self.columns.made[group.span]
+        states, self._in_state = self.columns.states[group.span], self._made - self.columns.entered[group.span]
         for code in np.flatnonzero(np.bincount(states, minlength=1)).tolist():
             self._tick_state(chart.members[code], np.flatnonzero(states == code))
 
@@ -171,14 +174,17 @@ class _ChartTick:
         return np.asarray(values != 0)
 
     def _fire_rates(self, state: State, rates: Sequence[tuple[str, Rate]], left: Rows) -> None:
-        found = [self._select(state, trigger, left) for trigger, _ in rates]
-        hazards = np.zeros((len(left), len(rates)))
-        for i, ((trigger, rate), (taken, open_keys)) in enumerate(zip(rates, found, strict=True)):
-            is_enabled = (taken >= 0) | (open_keys != 0)
-            label = self.chart.cells[trigger][state].label
-            hazards[is_enabled, i] = rate.hazards(self._values(rate, left[is_enabled]), label)
+        found, hazards = [self._select(state, trigger, left) for trigger, _ in rates], []
+        for (trigger, rate), (taken, open_keys) in zip(rates, found, strict=True):
+            cell, hazard = self.chart.cells[trigger][state], rate.constant
+            is_enabled = (taken >= 0) | (open_keys != 0) if cell.guards else None
+            if is_enabled is not None:
+                hazards.append(np.zeros(len(left)))
+                hazards[-1][is_enabled] = rate.hazards(self._values(rate, left[is_enabled]), cell.label)
+            else:
+                hazards.append(rate.hazards(self._values(rate, left), cell.label) if hazard is None else hazard)
         rows, table = self.group.rows[left], self.group.table
-        draws = table.streams.uniform(f"{self.name}/rate", table.ids[rows], round_=self.columns.made[rows])
+        draws = table.streams.uniform(f"{self.name}/rate", table.ids[rows], round_=self._made[left])
         index = picks(hazards, draws)
         for i, (trigger, _) in enumerate(rates):
             picked = np.flatnonzero(index == i)
@@ -295,13 +301,24 @@ def _tick_charts(groups: list[_Group], turn: int, context: Any) -> None:
 
 
 def _groups(agents: Iterable[Any]) -> list[_Group]:
-    """Return the agents by their charts; those of a set that Mesa keeps are kept until an agent joins or leaves."""
+    """Return the agents by their charts; the result for the same agents is kept until one joins or leaves."""
     members = list(agents)
     if not members:
         return []
     first = members[0]
     if not isinstance(getattr(first, "_table", None), AgentTable):
         raise AgentError(f"tick_all: {type(first).__name__} is not a StatechartAgent with a chart of its own")
+    table: AgentTable = first._table
+    key = (id(first), len(members))
+    n_changes, known, groups = table.cache.get(key, (-1, [], []))
+    if n_changes != table.n_changes or known != members:
+        groups = _make_groups(members)
+        table.cache = {**dict(list(table.cache.items())[-_MAX_CACHED:]), key: (table.n_changes, members, groups)}
+    return groups
+
+
+def _make_groups(members: list[Any]) -> list[_Group]:
+    first = members[0]
     by_charts: dict[tuple[int, ...], list[int]] = {}
     for i, agent in enumerate(members):
         if getattr(agent, "_table", None) is not first._table:
@@ -311,5 +328,6 @@ def _groups(agents: Iterable[Any]) -> list[_Group]:
     for places in by_charts.values():
         own = [members[i] for i in places]
         rows = np.array([agent._row for agent in own], np.int64)
-        groups.append(_Group(first._table, list(own[0]._charts.items()), own, rows, np.array(places, np.int64)))
+        span = slice(rows[0], rows[-1] + 1) if (np.diff(rows) == 1).all() else rows
+        groups.append(_Group(first._table, list(own[0]._charts.items()), own, rows, span, np.array(places, np.int64)))
     return groups

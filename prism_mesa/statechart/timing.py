@@ -1,8 +1,9 @@
 """Triggers in time, which `tick` fires: after a number of ticks, at a rate, or when a condition is true."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite, log1p
+from itertools import accumulate
+from math import isfinite, log1p, nextafter
 from typing import Any, Final
 
 import numpy as np
@@ -12,6 +13,7 @@ from prism_mesa.errors import ChartError
 from prism_mesa.statechart.guards import Expression
 
 type Number = Expression | Callable[[Any, Any], float] | float
+_MAX_RATE: Final = 1e300
 _CERTAIN: Final = 50.0
 """The rate of probability 1: exp(-50) is less than the least draw above 0."""
 
@@ -56,17 +58,25 @@ class Rate:
     def __str__(self) -> str:
         return f"{'probability' if self.is_probability else 'rate'}({_text(self.value)})"
 
-    def hazard(self, agent: Any, context: Any, where: object) -> float:
-        """Return the hazard of one agent. Raises ChartError as `hazards` does."""
-        value = self.value(agent, context) if callable(self.value) else self.value
-        return float(self.hazards(np.array([value], np.float64), where)[0])
+    @property
+    def constant(self) -> float | None:
+        """The hazard if it is a number, else None."""
+        return None if callable(self.value) else self.hazard_at(self.value, self)
+
+    def hazard_at(self, value: float, where: object) -> float:
+        """Return the hazard for a value of `value`. Raises ChartError if it is negative, too large or NaN."""
+        if not 0 <= value <= (1.0 if self.is_probability else _MAX_RATE):
+            allowed = "a probability from 0 to 1" if self.is_probability else "a finite number, at least 0"
+            raise ChartError(f"{where}: {self} is {value}; give {allowed}")
+        if not self.is_probability:
+            return float(value)
+        return min(-float(np.log1p(-value)), _CERTAIN) if value < 1 else _CERTAIN
 
     def hazards(self, values: npt.NDArray[np.float64], where: object) -> npt.NDArray[np.float64]:
-        """Return the hazards for values of `value`. Raises ChartError if one is negative, too large or NaN."""
-        allowed = "a probability from 0 to 1" if self.is_probability else "a finite number, at least 0"
-        is_valid = (values >= 0) & (values <= (1.0 if self.is_probability else np.finfo(np.float64).max))
-        if not is_valid.all():
-            raise ChartError(f"{where}: {self} is {values[~is_valid][0]}; give {allowed}")
+        """Return `hazard_at` for many values."""
+        is_invalid = ~((values >= 0) & (values <= (1.0 if self.is_probability else _MAX_RATE)))
+        if is_invalid.any():
+            self.hazard_at(float(values[is_invalid][0]), where)
         if not self.is_probability:
             return values
         with np.errstate(divide="ignore"):
@@ -114,7 +124,7 @@ def _checked(trigger: Rate) -> Rate:
     if isinstance(trigger.value, bool | str) or not (isinstance(trigger.value, int | float) or callable(trigger.value)):
         raise ChartError(f"{trigger}: give a number, an expression over F, or a callable (agent, context)")
     if isinstance(trigger.value, int | float):
-        trigger.hazards(np.array([trigger.value], np.float64), "trigger")
+        trigger.hazard_at(trigger.value, "trigger")
     return trigger
 
 
@@ -129,16 +139,35 @@ def waiting_ticks(draw: float, mean: float) -> int:
     return max(1, int(np.ceil(-mean * log1p(-draw))))
 
 
-def picks(hazards: npt.NDArray[np.float64], draws: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def pick(hazards: Sequence[float], draw: float) -> int:
+    """Return which rate fires, or -1: the same as `picks` for one row, but faster."""
+    total = 0.0
+    for hazard in hazards:
+        total += hazard
+    chance = -float(np.expm1(-total))
+    if draw >= chance:
+        return -1
+    position, index = min(draw / chance * total, nextafter(total, 0.0)), 0
+    for upper in accumulate(hazards):
+        index += upper <= position
+    return index
+
+
+def picks(hazards: Sequence[float | npt.NDArray[np.float64]], draws: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
     """Return which rate fires in each row, or -1.
 
     Args:
-        hazards: Shape (rows, rates).
+        hazards: For each rate its hazard, or an array of its hazards by row.
         draws: One draw in [0, 1) for each row. It decides whether something fires, and scaled to [0, 1) what fires.
     """
-    sums = np.cumsum(hazards, axis=1)
-    total = sums[:, -1]
+    total: Any = 0.0
+    for hazard in hazards:
+        total = total + hazard
     chance = -np.expm1(-total)
-    position = np.divide(draws, chance, out=np.zeros_like(draws), where=chance > 0) * total
-    position = np.minimum(position, np.nextafter(total, 0))  # rounding must not reach the end
-    return np.where(draws < chance, (sums <= position[:, None]).sum(axis=1), -1)
+    index = np.full(len(draws), -1)
+    rows = np.flatnonzero(draws < chance)
+    firing = [np.broadcast_to(hazard, len(draws))[rows] for hazard in hazards]
+    total, chance = (np.broadcast_to(values, len(draws))[rows] for values in (total, chance))
+    position = np.minimum(draws[rows] / chance * total, np.nextafter(total, 0))
+    index[rows] = sum(upper <= position for upper in accumulate(firing))
+    return index

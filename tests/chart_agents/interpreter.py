@@ -59,7 +59,7 @@ class Interpreter:
             if kind == "wait":
                 number = max(1, math.ceil(-number * math.log1p(-self.draw(f"/wait/{self.state}/{name}", self.entered))))
             if kind in ("after", "wait") and self.made - self.entered >= number and self.fire(name, fields):
-                return None
+                return
         rates = [t for t in own if t["trigger"][0] == "rate" and (t["guard"] is None or t["guard"](fields))]
         position, total = self.draw("/rate", self.made), sum(t["trigger"][1] for t in rates)
         if rates and position < 1 - math.exp(-total):

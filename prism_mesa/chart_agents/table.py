@@ -85,7 +85,7 @@ class AgentTable:
                 columns = self.charts[name] = ChartColumns(len(self.ids))
             columns.codes[row] = chart.codes[chart.initial]
             columns.made[row] = columns.entered[row] = 0
-        for name, field in declared_columns(type(agent)).items():
+        for name, field in declared_columns(agent.__class__).items():
             if name not in self.fields:
                 self.fields[name] = np.zeros(len(self.ids), field.dtype)
             self.fields[name][row] = field.default
@@ -178,7 +178,7 @@ class column:  # noqa: N801 - reads like a function in class bodies
 
 
 @cache
-def declared_columns(kind: type) -> dict[str, column]:
+def declared_columns(kind: Any) -> dict[str, column]:
     """Return the declared columns of a class by name."""
     fields = {name: value for base in reversed(kind.__mro__) for name, value in vars(base).items()}
     return {name: value for name, value in fields.items() if isinstance(value, column)}

@@ -155,14 +155,14 @@ class _ChartTick:
         if ticks is None:
             agents = self.group.agents
             limits = np.array([timeout_threshold(agents[i], self.chart) for i in left.tolist()], np.int64)
-            return self._in_state[left] >= limits
+            return np.asarray(self._in_state[left] >= limits)
         if isinstance(ticks, Exponential):
             rows, table = self.group.rows[left], self.group.table
             purpose = wait_purpose(self.name, state, trigger)
             draws = table.streams.uniform(purpose, table.ids[rows], round_=self.columns.entered[rows])
             waits = [waiting_ticks(draw, ticks.mean) for draw in draws.tolist()]
-            return self._in_state[left] >= np.array(waits, np.int64)
-        return self._in_state[left] >= ticks
+            return np.asarray(self._in_state[left] >= np.array(waits, np.int64))
+        return np.asarray(self._in_state[left] >= ticks)
 
     def _hold(self, cell: Cell, when: When, left: Rows) -> Mask:
         agents, condition = _AgentColumns(self.group, self.name, self.chart, left), when.condition
@@ -174,13 +174,15 @@ class _ChartTick:
         return np.asarray(values != 0)
 
     def _fire_rates(self, state: State, rates: Sequence[tuple[str, Rate]], left: Rows) -> None:
-        found, hazards = [self._select(state, trigger, left) for trigger, _ in rates], []
+        hazards: list[float | Floats] = []
+        found = [self._select(state, trigger, left) for trigger, _ in rates]
         for (trigger, rate), (taken, open_keys) in zip(rates, found, strict=True):
             cell, hazard = self.chart.cells[trigger][state], rate.constant
             is_enabled = (taken >= 0) | (open_keys != 0) if cell.guards else None
             if is_enabled is not None:
-                hazards.append(np.zeros(len(left)))
-                hazards[-1][is_enabled] = rate.hazards(self._values(rate, left[is_enabled]), cell.label)
+                column = np.zeros(len(left))
+                hazards.append(column)
+                column[is_enabled] = rate.hazards(self._values(rate, left[is_enabled]), cell.label)
             else:
                 hazards.append(rate.hazards(self._values(rate, left), cell.label) if hazard is None else hazard)
         rows, table = self.group.rows[left], self.group.table
@@ -310,6 +312,7 @@ def _groups(agents: Iterable[Any]) -> list[_Group]:
         raise AgentError(f"tick_all: {type(first).__name__} is not a StatechartAgent with a chart of its own")
     table: AgentTable = first._table
     key = (id(first), len(members))
+    groups: list[_Group]
     n_changes, known, groups = table.cache.get(key, (-1, [], []))
     if n_changes != table.n_changes or known != members:
         groups = _make_groups(members)

@@ -74,7 +74,10 @@ def take_transition(
     if depth < 0:
         raise ChartError(f"{transition}: max_history_depth is {depth!r}; give 0 (no history) or a whole number above 0")
     if transition.placement.recalls is not None:  # into a parent with history
-        target = getattr(slot, "last_states", {}).get(transition.placement.target, target)
+        last_states = getattr(slot, "last_states", {}) | dict.fromkeys(
+            transition.placement.remembers, transition.source
+        )
+        target = last_states.get(transition.placement.target, target)
     history, entry = slot.state_history, None
     if depth and target is not transition.source:
         entry = history_entry(transition, target, now or getattr(agent, "now", None) or datetime.now(UTC), context)

@@ -1,7 +1,7 @@
 """`tick_all`: a tick of many agents at once, by the same rules as `StatechartAgent.tick`."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -30,7 +30,6 @@ class _Group:
     Attributes:
         span: Their rows as a slice if they have no gaps, because that is faster to index with, or else `rows`.
         places: Their places among all agents of the tick.
-        values: Plain attributes of all of them that this tick has read.
     """
 
     table: AgentTable
@@ -39,7 +38,6 @@ class _Group:
     rows: Rows
     span: Any
     places: Rows
-    values: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
 
 
 class _AgentColumns:
@@ -66,9 +64,8 @@ class _AgentColumns:
             return table.charts[""].made[rows] - table.charts[""].entered[rows]
         if name in table.fields:
             return table.fields[name][rows]
-        if name not in group.values:
-            group.values[name] = np.array([getattr(agent, name) for agent in group.agents])
-        return group.values[name][self._positions]
+        agents = group.agents
+        return np.array([getattr(agents[i], name) for i in self._positions.tolist()])
 
 
 class _SharedContext:
@@ -287,8 +284,6 @@ def tick_all(agents: Iterable[Any], context: Any = None) -> None:
 
 
 def _tick_charts(groups: list[_Group], turn: int, context: Any) -> None:
-    for group in groups:
-        group.values.clear()
     ticks = [_ChartTick(group, *group.charts[turn], context) for group in groups if turn < len(group.charts)]
     for tick in ticks:
         tick.answer()

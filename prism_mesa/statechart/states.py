@@ -24,6 +24,9 @@ _COLORS: Final = tuple(
 class TextState(str, Enum):  # noqa: UP042 - hashes like its value
     """The base of enums that are made from strings. Members are equal to their values, and pickle by them."""
 
+    __str__ = str.__str__
+    __repr__ = str.__repr__
+
     def __reduce_ex__(self, protocol: Any) -> tuple[Any, ...]:
         return _member, (tuple(state.value for state in type(self)), self.value)
 

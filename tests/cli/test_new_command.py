@@ -38,6 +38,15 @@ def test_it_writes_a_project_and_says_how_to_go_on(prism, tmp_path):
     assert "| `uv run --with jupyterlab jupyter lab first.ipynb` |" in Path("deep/mine/README.md").read_text("utf-8")
 
 
+def test_a_model_of_your_own_runs_and_passes_its_test(prism, monkeypatch):
+    code, out, _ = prism("new", "mine", "--model", "--json")
+    assert code == 0
+    assert names("mine") == set(json.loads(out)["files"]) == {"README.md", "shop.py", "test_shop.py"}
+    for args in (["shop.py"], ["-m", "pytest", "-q", "-p", "no:cacheprovider", "test_shop.py"]):
+        done = subprocess.run([sys.executable, *args], cwd="mine", capture_output=True, text=True, check=True)
+        assert "leaving" in done.stdout or "1 passed" in done.stdout
+
+
 @pytest.mark.parametrize("name", ["with a blank", "it's #1 %41 & $HOME", "-x", "é:ü", "ends in ."])
 def test_any_name_that_can_be_shown_will_do(prism, name):
     code, out, _ = prism("new", "--json", "--", name)

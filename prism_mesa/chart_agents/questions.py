@@ -25,7 +25,7 @@ class OpenChoice:
     @property
     def trigger(self) -> str:
         """The trigger that left the choice open."""
-        return self.cell.candidates[0].trigger
+        return str(self.cell.candidates[0].trigger)
 
     def place(self, reasoner: Any) -> PlacedQuestion:
         """Return the question with the agent's draw."""

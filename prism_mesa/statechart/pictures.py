@@ -68,14 +68,16 @@ def mermaid(chart: Statechart) -> str:
     """
     choices = open_choices(chart)
     ids = {state: _mermaid_id(chart, state) for state in chart.ordered_states}
-    lines = [_mermaid_state(state, id_) for state, id_ in ids.items()]
+    tops = [node for node in (*chart.hierarchy.children, *ids) if not chart.hierarchy.ancestors(node)]
+    lines = [line for node in tops for line in _mermaid_states(chart, node, ids)]
     lines += [f"state {choice.node} <<choice>>" for choice in choices.values()]
     lines.append(f"{_START} --> {ids[chart.initial]}")
     for t in chart.transitions:
         trigger, guard = chart.label(t, " after agent.timeout_threshold")
         label = f"{trigger} [{guard}]" if guard else trigger
         if t.target is not None:
-            lines.append(_mermaid_line(ids[t.source], ids[t.target], label))
+            source, target = t.placement.source or ids[t.source], t.placement.target or ids[t.target]
+            lines.append(_mermaid_line(source, target, label))
         else:
             choice = choices[t.trigger, t.source]
             lines.append(_mermaid_line(ids[t.source], choice.node, label, f"/ {choice.legend}"))
@@ -83,13 +85,22 @@ def mermaid(chart: Statechart) -> str:
         if choice.is_fork:
             lines.append(_mermaid_line(ids[state], choice.node, trigger, f"/ {choice.legend}"))
         lines += [_mermaid_line(choice.node, ids[option], "oracle") for option in choice.options]
-    return "\n    ".join(["stateDiagram-v2", *lines]) + "\n"
+    return "\n    ".join(["stateDiagram-v2", *dict.fromkeys(lines)]) + "\n"
 
 
 def _mermaid_id(chart: Statechart, state: State) -> str:
     """Return the name of a state if Mermaid reads it as one, else an id by its code."""
     is_plain = re.fullmatch(r"[A-Za-z]\w*", state.value) and state.value.lower() not in _MERMAID_WORDS
     return str(state.value) if is_plain and not state.value.startswith(_CHOICE) else f"state_{chart.codes[state]}"
+
+
+def _mermaid_states(chart: Statechart, node: Any, ids: dict[State, str]) -> list[str]:
+    """Return the lines that declare a state, or a parent as a box with its states."""
+    if not chart.hierarchy.is_parent(node):
+        return [_mermaid_state(node, ids[node])]
+    children = [line for child in chart.hierarchy.children[node] for line in _mermaid_states(chart, child, ids)]
+    history = "    %% with history" if node in chart.hierarchy.history else ""
+    return [f"state {node} {{", *(f"    {line}" for line in children), f"}}{history}"]
 
 
 def _mermaid_state(state: State, id_: str) -> str:
@@ -325,6 +336,8 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     axes.axis("off")
     for arrow in arrows:
         _draw_arrow(axes, arrow, scale)
+    for parent in chart.hierarchy.children:
+        _draw_parent(axes, parent, _stack_boxes(nodes[leaf.value] for leaf in chart.hierarchy.leaves(parent)), scale)
     fills = {choice.node: _FILLS[choice.legend] for choice in choices.values()}
     for name, box in nodes.items():
         _draw_node(axes, name, box, fills.get(name, _INK), scale)
@@ -366,6 +379,16 @@ def _draw_arrow(axes: "Axes", arrow: _Arrow, scale: float) -> None:
         (x, y), box = arrow.label_position, {"facecolor": "white", "edgecolor": "none", "pad": scale}
         text = axes.text(x, y, arrow.label, ha="center", va="center", color=color, bbox=box, parse_math=False)
         text.set(fontsize=_FONT * scale, linespacing=1.1, zorder=3)
+
+
+def _draw_parent(axes: "Axes", name: str, boxes: Array, scale: float) -> None:
+    """Draw a parent as a dashed box around the boxes of its states."""
+    from matplotlib.patches import FancyBboxPatch
+
+    low, high = (boxes[:, :2] - boxes[:, 2:]).min(0) - 0.12, (boxes[:, :2] + boxes[:, 2:]).max(0) + 0.12
+    (x, y), (w, h) = low, high - low
+    axes.add_patch(FancyBboxPatch((x, y), w, h, "round,pad=0,rounding_size=0.1", fc="none", ec=_GREY, ls=":"))
+    axes.text(x, y, f" {name}", fontsize=_FONT * scale, color=_GREY, ha="left", va="top")
 
 
 def _draw_node(axes: "Axes", name: str, box: Array, fill_color: str, scale: float) -> None:

@@ -1,6 +1,6 @@
 """The statechart engine: it fires triggers, applies choices, and explains both."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -8,6 +8,7 @@ from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.statechart.batch import Codes, Columns, FireResult, fire_many
 from prism_mesa.statechart.checks import Finding, Values, check
 from prism_mesa.statechart.definition import ChartDefinition
+from prism_mesa.statechart.exchange import read_scxml, to_scxml, to_xstate
 from prism_mesa.statechart.guards import Expression, with_attributes
 from prism_mesa.statechart.selection import Cell, GuardErrors, Outcome, evaluate_guards
 from prism_mesa.statechart.states import State
@@ -200,6 +201,35 @@ class Statechart(ChartDefinition):
     ) -> list[Finding]:
         """Find faults without running; see `prism_mesa.statechart.checks.check`."""
         return check(self, fired, fields)
+
+    def to_scxml(self) -> str:
+        """Return the chart as SCXML; guards and actions are names."""
+        return to_scxml(self)
+
+    def to_xstate(self) -> dict[str, Any]:
+        """Return the chart as the configuration of an XState machine, in JSON types."""
+        return to_xstate(self)
+
+    @classmethod
+    def from_scxml(
+        cls,
+        text: str,
+        guards: Mapping[str, Any] | None = None,
+        actions: Mapping[str, Callable[[Any, Any], None]] | None = None,
+        **options: Any,
+    ) -> "Statechart":
+        """Return the chart of an SCXML document, which may have what `to_scxml` writes.
+
+        Args:
+            text: The document, without a DTD.
+            guards: A guard for each ``cond``; its text is a name and is never evaluated.
+            actions: A function for each name of an action.
+            options: Further arguments of the chart.
+
+        Raises:
+            ChartError: If the document has parts that charts lack, or names that are not given.
+        """
+        return cls(**(read_scxml(text, guards, actions) | options))
 
     def with_settings(
         self,

@@ -81,7 +81,7 @@ class Transition:
             action cannot be called.
     """
 
-    trigger: str
+    trigger: Any
     source: Any
     target: State | None
     guard: Guard | None = None
@@ -151,8 +151,8 @@ class Transition:
         """The guard as a string: the expression, the function's name, or empty without a guard."""
         if self.guard is None or isinstance(self.guard, Expression):
             return "" if self.guard is None else str(self.guard)
-        name = getattr(self.guard, "__name__", type(self.guard).__name__)
-        return "lambda" if name == "<lambda>" else f"{name}()"
+        name = function_name(self.guard)
+        return name if name == "lambda" else f"{name}()"
 
     def __str__(self) -> str:
         guard = f" [{self.guard_label}]" if self.guard is not None else ""
@@ -162,6 +162,11 @@ class Transition:
     @one_line
     def __repr__(self) -> str:
         return f"<Transition {self}>"
+
+
+def function_name(function: Any) -> str:
+    """Return the name of a function, or of the class of another callable."""
+    return str(getattr(function, "__name__", type(function).__name__)).replace("<lambda>", "lambda")
 
 
 def is_member(state: Any) -> bool:

@@ -4,7 +4,7 @@
 """
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -96,7 +96,15 @@ FIRED_TRIGGERS: Final = frozenset(
 """All triggers that a round fires."""
 
 
-def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, name: str = "social") -> Statechart:
+def build_chart(
+    *,
+    asks_action: bool = False,
+    engages: Guard = IS_INTERESTED,
+    name: str = "social",
+    transitions: Sequence[Transition] = (),
+    timeouts: Mapping[AgentState, int] | None = None,
+    nested: Mapping[str, Iterable[AgentState | str]] | None = None,
+) -> Statechart:
     """Return the chart of the default behaviour (`docs/pictures/social-chart.png`).
 
     Args:
@@ -104,8 +112,11 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
         engages: The guard of engaging without asking. If it is false, an agent ignores a post outside its band, and
             asks the oracle about a post inside it.
         name: The chart's name in messages.
+        transitions: Transitions of your own, after those of the default behaviour.
+        timeouts: Ticks until agents time out, by state; the default is 2 for RESTING.
+        nested: Names of parents with their states (see `Statechart`).
     """
-    transitions = [
+    default = [
         Transition(FEED_READY, IDLE, SCROLLING),
         Transition(SEES_POST, SCROLLING, EVALUATING),
         Transition(FEED_DONE, SCROLLING, IDLE),
@@ -116,16 +127,18 @@ def build_chart(*, asks_action: bool = False, engages: Guard = IS_INTERESTED, na
     ]
     for action, state in ENGAGING.items():
         action_guard = None if asks_action else F.agent.pending_action == action
-        transitions.append(Transition("compose_done", COMPOSING, state, guard=action_guard))
+        default.append(Transition("compose_done", COMPOSING, state, guard=action_guard))
     for state in ENGAGING.values():
-        transitions += [Transition("action_done", state, RESTING), Transition(TIMEOUT, state, RESTING)]
-    transitions += [
+        default += [Transition("action_done", state, RESTING), Transition(TIMEOUT, state, RESTING)]
+    default += [
         Transition(TIMEOUT, SCROLLING, RESTING),
         Transition(TIMEOUT, (EVALUATING, COMPOSING, RESTING), SCROLLING),
         Transition(ROUND_ENDS, ANY, IDLE),
         Transition(ABANDONS, COMPOSING, SCROLLING),
     ]
-    return Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2}, invariant=_BAND, name=name)
+    all_timeouts = {RESTING: 2, **(timeouts or {})}
+    parts = [*default, *transitions]
+    return Statechart(AgentState, parts, IDLE, timeouts=all_timeouts, nested=nested, invariant=_BAND, name=name)
 
 
 def make_account_chart(engages: Mapping[ActionName, Expression], name: str) -> Statechart:
@@ -206,9 +219,15 @@ def _require_platform_chart(chart: Statechart) -> None:
     foreign = [state for state in chart.ordered_states if not isinstance(state, AgentState)]
     if foreign:
         raise ChartError(f"{chart.name}: {foreign[0].value!r} is not a state of the platform; write AgentState(...)")
+    for name in ("history", "on_enter", "on_exit"):
+        if getattr(chart.hierarchy, name):
+            raise ChartError(f"{chart.name}: {name} has no meaning on the platform; use actions of transitions")
     for transition in chart.transitions:
         if isinstance(transition.guard, Expression) and transition.guard.reads_model:
             raise ChartError(f"{chart.name}: {transition}: F.model cannot be read on the platform; use an attribute")
+        if transition.timing is not None:
+            advice = "use an event, or timeouts={state: ticks}"
+            raise ChartError(f"{chart.name}: {transition}: {transition.trigger} cannot fire on the platform; {advice}")
 
 
 def with_abandoning(chart: Statechart) -> Statechart:

@@ -480,11 +480,6 @@ class PlatformAgent:
         return dict(zip(ACTIONS, self._platform.population.propensities[self.row].tolist(), strict=True))
 
     @property
-    def chart(self) -> Statechart:
-        """The chart of the agent."""
-        return self._platform.chart
-
-    @property
     def states(self) -> dict[str, AgentState]:
         """The state in each chart by its name, as in `chart_agents.StatechartAgent`: the platform's has none."""
         return {"": self.state}

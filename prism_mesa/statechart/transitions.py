@@ -5,13 +5,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from enum import Enum
 from math import isfinite, isnan
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from prism_mesa.errors import ChartError, did_you_mean, one_line
+from prism_mesa.errors import ChartError, one_line
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.states import State, enum_members, state_name
 from prism_mesa.statechart.timing import After, Rate, Timing, When
@@ -181,6 +182,8 @@ def _shared_enum(*states: Any) -> Sequence[State]:
 
 _MAX_LENGTH_CHANGE: Final = 2
 """Largest difference of lengths between a misspelt state and the state that was meant."""
+_MIN_SIMILARITY: Final = 0.75
+"""Smallest similarity of a misspelt state (`difflib`)."""
 
 
 def _read_state(state: Any, members: Sequence[State], *, is_strict: bool = False) -> State:
@@ -193,7 +196,7 @@ def _read_state(state: Any, members: Sequence[State], *, is_strict: bool = False
         return type(members[0])(state)
     except ChartError:  # of `AgentState`: a misspelt state, or the name of a parent or of an added state
         names = [member.value for member in members if abs(len(member.value) - len(state)) <= _MAX_LENGTH_CHANGE]
-        if is_strict or did_you_mean(state, names) or not re.fullmatch(r"[\w -]+", state):
+        if is_strict or get_close_matches(state, names, cutoff=_MIN_SIMILARITY) or not re.fullmatch(r"[\w -]+", state):
             raise
     except ValueError:
         if is_strict:

@@ -79,6 +79,8 @@ class ColumnReader:
 
 NOTHING = -1
 _MAX_GUARDS_TO_COUNT = 8
+_ROWS_AT_ONCE: Final = 1 << 15
+"""Number of rows whose values fit into the processor's cache."""
 BLOCK: Final = 1024
 """Number of rows that are prepared together for callable guards."""
 
@@ -128,19 +130,23 @@ def fire_many(
     row_by_row: set[str] = set()
     n_states = len(chart.members)
     cell_codes = np.asarray(triggers).astype(np.int32) * n_states + states
-    for cell_code in np.flatnonzero(np.bincount(cell_codes[cell_codes >= 0], minlength=1)):
-        cell = chart.cells[chart.triggers[cell_code // n_states]].get(chart.members[cell_code % n_states])
-        if cell is None:
-            continue
-        rows = np.flatnonzero(cell_codes == cell_code)
-        keys = _guard_keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), row_by_row)
-        for key in np.flatnonzero(np.bincount(keys)) if len(cell.guards) <= _MAX_GUARDS_TO_COUNT else np.unique(keys):
-            key_rows = rows[keys == key]
-            outcome = cell.outcomes[int(key)]
-            if isinstance(outcome, Transition):
-                indices[key_rows] = index[id(outcome)]
-            elif outcome is not None:
-                open_sets[key_rows], open_keys[key_rows] = option_sets.setdefault(outcome, len(option_sets)), key
+    for first in range(0, len(states), _ROWS_AT_ONCE):
+        part = cell_codes[first : first + _ROWS_AT_ONCE]
+        for cell_code in np.flatnonzero(np.bincount(part[part >= 0], minlength=1)):
+            cell = chart.cells[chart.triggers[cell_code // n_states]].get(chart.members[cell_code % n_states])
+            if cell is None:
+                continue
+            rows = first + np.flatnonzero(part == cell_code)
+            keys = _guard_keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), row_by_row)
+            for key in (
+                np.flatnonzero(np.bincount(keys)) if len(cell.guards) <= _MAX_GUARDS_TO_COUNT else np.unique(keys)
+            ):
+                key_rows = rows[keys == key]
+                outcome = cell.outcomes[int(key)]
+                if isinstance(outcome, Transition):
+                    indices[key_rows] = index[id(outcome)]
+                elif outcome is not None:
+                    open_sets[key_rows], open_keys[key_rows] = option_sets.setdefault(outcome, len(option_sets)), key
     return FireResult(indices, open_sets, open_keys, chart.transitions, tuple(option_sets), frozenset(row_by_row))
 
 

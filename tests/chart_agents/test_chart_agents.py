@@ -7,6 +7,7 @@ from enum import Enum
 import mesa
 import numpy as np
 import pytest
+from mesa.discrete_space import CellAgent, OrthogonalMooreGrid
 
 from prism_mesa import F, Reasoner, Statechart, Transition
 from prism_mesa.chart_agents import (
@@ -301,3 +302,40 @@ def no_timeout():
 def test_bad_input_is_one_line_that_says_where_and_what_to_write(does, error, names):
     with pytest.raises(error, match=names):
         does()
+
+
+class Grid(mesa.Model):
+    def __init__(self, n=30, rng=None):
+        super().__init__(rng=rng)
+        space = OrthogonalMooreGrid((6, 6), random=self.random)
+        for _ in range(n):
+            Walker(self).cell = space.select_random_empty_cell()
+        self.datacollector = mesa.DataCollector({"tired": count_tired})
+
+    def step(self):
+        self.agents.shuffle_do("step")
+        self.datacollector.collect(self)
+
+
+class Walker(StatechartAgent, CellAgent):
+    chart = Statechart(["fresh", "tired"], [Transition(rate(F.agent.crowd * 0.1), "fresh", "tired")], "fresh")
+
+    @property
+    def crowd(self):
+        return len(list(self.cell.neighborhood.agents))
+
+    def step(self):
+        self.tick()
+        if self.state == "fresh":
+            self.cell = self.cell.neighborhood.select_random_cell()
+
+
+def count_tired(model):
+    return state_counts(model)["tired"]
+
+
+def test_agents_walk_on_a_grid_and_batch_run_collects_their_states():
+    seeds = [mesa.batch_run(Grid, {"n": [30]}, rng=[seed], max_steps=5, display_progress=False) for seed in (1, 1, 2)]
+    tired = [[row["tired"] for row in rows] for rows in seeds]
+    assert tired[0] == tired[1]
+    assert 0 < tired[0][-1] < 30

@@ -1,6 +1,6 @@
 """PRISM on Mesa: social platforms of statechart agents, and nations; an LLM decides only what is left open.
 
-`__init__.pyi` lists the public names. Each is imported when it is first used.
+`__init__.pyi` lists the public names. Each is imported on first use.
 """
 
 import lazy_loader

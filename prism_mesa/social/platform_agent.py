@@ -481,11 +481,11 @@ class PlatformAgent:
 
     @property
     def states(self) -> dict[str, AgentState]:
-        """The state in each chart by its name, as in `chart_agents.StatechartAgent`: the platform's has none."""
+        """The state in each chart by its name, as chart agents have it: the platform's has none."""
         return {"": self.state}
 
     def tick(self) -> None:
-        """Do the same as `step`, under the name that it has in `chart_agents.StatechartAgent`."""
+        """Do the same as `step`, under the name that chart agents have for it."""
         self.step()
 
     @property

@@ -112,7 +112,7 @@ def fire_many(
 
     Args:
         chart: The chart.
-        states: State codes (`chart.codes`), one per row.
+        states: State codes (`ChartDefinition.codes`), one per row.
         triggers: One index into ``chart.triggers`` per row (-1: no trigger), or the name of one trigger for all rows.
         agents: The columns that expressions read as ``F.agent``.
         contexts: The columns that expressions read as ``F.post``.

@@ -242,8 +242,8 @@ class Statechart(ChartDefinition):
         """Return a chart with other settings, `more` transitions at the end, and no counted guard errors."""
         return Statechart(
             self.ordered_states,
-            [*self.declared, *more],
-            self.initial,
+            transitions=[*self.declared, *more],
+            initial=self.initial,
             oracle_enabled=self.oracle_enabled if oracle_enabled is None else oracle_enabled,
             timeouts=self.timeouts,
             on_enter=self.hierarchy.on_enter,

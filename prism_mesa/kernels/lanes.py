@@ -82,7 +82,7 @@ def count_greater(typing: Any, keys: Any, index: Any, n: Any, counts: Any) -> An
 
 @_code_generator
 def place_by_rank(typing: Any, values: Any, index: Any, first: Any, last: Any, out: Any, out_first: Any) -> Any:
-    """Write ``values[index + i]`` to ``out[out_first + n]``, for each lane i, if n of ``values[first:last]`` are smaller.
+    """Write ``values[index + i]`` to ``out[out_first + n]``, for each lane i; n of ``values[first:last]`` are smaller.
 
     Values are at least 0.
     """

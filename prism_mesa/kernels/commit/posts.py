@@ -10,7 +10,6 @@ from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.matching import compute_match
 
 type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
 
 LIKE: Final = 0
 REPLY: Final = 1
@@ -27,13 +26,12 @@ class Counters(NamedTuple):
 
 
 @kernel
-def count_impressions(post: Int32, root: Int32, author: Int32, impressions: Int32, attention: Int64) -> Int32:
-    """Add impressions of posts to the counters of their roots and of the roots' authors, and return the roots."""
+def count_by_root(post: Int32, root: Int32, counter: Int32) -> Int32:
+    """Add impressions of posts to the counters of their roots, and return the roots."""
     roots = np.empty(len(post), np.int32)
     for i in range(len(post)):
         roots[i] = root[post[i]]
-        impressions[roots[i]] += 1
-        attention[author[roots[i]]] += 1
+        counter[roots[i]] += 1
     return roots
 
 
@@ -89,6 +87,22 @@ def default_texts(
         parent_root = root[parent[i]]
         out[i] = text_id[parent_root] if kind[i] == reshare or words[parent_root] < 0 else words[parent_root]
     return out
+
+
+@kernel
+def add_attention(
+    roots: Int32, impressions: Int32, counted_impressions: Int32, author: Int32, attention: npt.NDArray[np.int64]
+) -> None:
+    """Add new impressions of `roots` to the `attention` of their authors.
+
+    `counted_impressions` has the impressions that are already included, and is updated. `roots` are all posts that may
+    have new impressions, in any order; repetitions do not matter.
+    """
+    for root in roots:
+        n_new = impressions[root] - counted_impressions[root]
+        if n_new:
+            attention[author[root]] += n_new
+            counted_impressions[root] = impressions[root]
 
 
 @kernel

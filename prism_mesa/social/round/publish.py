@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import new_post_keys, order_by_bits
-from prism_mesa.kernels.commit.posts import nearest_texts
+from prism_mesa.kernels.commit.posts import count_by_root, nearest_texts
 from prism_mesa.kernels.commit.seen import Pairs, mark_posts
 from prism_mesa.kernels.utility import NO_MARKS
 from prism_mesa.social.content.activity import store_notes
@@ -137,13 +137,10 @@ def commit(platform: Platform) -> None:
         _, readers, seen_posts = platform.events.all_impressions()
         groups, root = platform.groups, platform.posts.root
         groups.counts.count(len(platform.posts), groups.agent_groups, (readers, root[seen_posts]), (agent, root[post]))
-    run_in_threads(
-        [
-            partial(_count, platform, post, action),
-            partial(_commit_posts, platform, read_pairs, decisions, *engagements),
-        ],
-        threads,
-    )
+    first, now = platform.posts.first_visible, platform.round
+    visible = slice(first(now, platform.params.feed.window), first(now + 1, 1))
+    count = partial(_count, platform, visible, post, action)
+    run_in_threads([count, partial(_commit_posts, platform, read_pairs, decisions, *engagements)], threads)
     commit_opinions(platform, stances)
     store_notes(platform)
     record_engagements(platform, *engagements)
@@ -153,15 +150,15 @@ def commit(platform: Platform) -> None:
 
 
 def _count_impressions(platform: Platform) -> list[Pairs]:
-    n_agents, events = len(platform.population), platform.events
-    events.sort_impressions(n_agents)
-    roots = platform.outcomes.count_impressions(platform.posts, n_agents, [post for *_, post in events.impressions])
-    read_pairs = [Pairs(agent, part) for (_, agent, _), part in zip(events.impressions, roots, strict=True)]
+    events, root, counter = platform.events, platform.posts.root, platform.posts.impressions
+    events.sort_impressions(len(platform.population))
+    read_pairs = [Pairs(agent, count_by_root(post, root, counter)) for _, agent, post in events.impressions]
     platform.counts["impressions"] = sum(len(part.agents) for part in read_pairs)
     return read_pairs
 
 
-def _count(platform: Platform, post: Int32, action: Int32) -> None:
+def _count(platform: Platform, visible: slice, post: Int32, action: Int32) -> None:
+    platform.outcomes.count_attention(platform.posts, len(platform.population), visible)
     likes, replies = platform.outcomes.count_engagements(platform.posts, post, action)
     for counter, n in zip(COUNTERS, (likes, replies, len(post) - likes - replies), strict=True):
         platform.counts[counter] = n

@@ -1,13 +1,12 @@
 """Running results of a platform, and cascades (the trees of reshares under posts)."""
 
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.kernels.commit.posts import Counters, count_engagements, count_impressions, rank_sum
+from prism_mesa.kernels.commit.posts import Counters, add_attention, count_engagements, rank_sum
 from prism_mesa.kernels.trees import measure_trees
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.posts import POST, RESHARE, Posts
@@ -38,10 +37,11 @@ class Outcomes(Restorable):
             impression of a reshare counts for the author of the root.
     """
 
-    saved_fields = ("attention", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
+    saved_fields = ("attention", "_known", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
 
     def __init__(self, n_agents: int) -> None:
         self.attention = np.zeros(n_agents, np.int64)
+        self._known = np.zeros(0, np.int32)
         self._seen = 0
         self._posts = self._joined = self._begun = self._most_reshares = 0
 
@@ -61,12 +61,11 @@ class Outcomes(Restorable):
         self._posts += int((posts.kind[self._seen :] == POST).sum())
         self._seen = len(posts)
 
-    def count_impressions(self, posts: Posts, n_agents: int, impressions: Sequence[Int32]) -> list[Int32]:
-        """Add a round's impressions, in parts, to the counters of roots and authors; return the root of each."""
-        if n_agents > len(self.attention):
-            self.attention = np.pad(self.attention, (0, n_agents - len(self.attention)))
-        counters = posts.root, posts.author, posts.impressions, self.attention
-        return [count_impressions(post, *counters) for post in impressions]
+    def count_attention(self, posts: Posts, n_agents: int, window: slice) -> None:
+        """Count the impressions of a round; `window` covers the ids of all posts read in the round."""
+        self.attention = _padded(self.attention, n_agents, n_agents)
+        self._known = _padded(self._known, window.stop, 2 * window.stop)
+        add_attention(posts.root[window], posts.impressions, self._known, posts.author, self.attention)
 
     def row(self, totals: "dict[str, int]", joined: npt.NDArray[np.bool_]) -> dict[str, float]:
         """Return the values of `OUTCOME_FIELDS`; attention is compared among the agents that have joined.
@@ -82,6 +81,11 @@ class Outcomes(Restorable):
             "cascade_never_reshared": (n_cascades - self._begun) / n_cascades if n_cascades else 0.0,
             "attention_gini": gini_of_counts(self.attention if joined.all() else self.attention[joined]),
         }
+
+
+def _padded[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.NDArray[T]:
+    """Return `array` if it has `needed` entries, else a copy padded with zeros to `size` entries."""
+    return array if needed <= len(array) else np.pad(array, (0, size - len(array)))
 
 
 def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:

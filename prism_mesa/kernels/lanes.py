@@ -81,6 +81,31 @@ def count_greater(typing: Any, keys: Any, index: Any, n: Any, counts: Any) -> An
 
 
 @_code_generator
+def place_by_rank(typing: Any, values: Any, index: Any, first: Any, last: Any, out: Any, out_first: Any) -> Any:
+    """Write ``values[index + i]`` to ``out[out_first + n]``, for each lane i; n of ``values[first:last]`` are smaller.
+
+    Values are at least 0.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, begin, start, end, target, target_first = arguments
+        entries = _lanes(context, builder, signature.args[0], array, begin)
+        result = _tools.alloca_once_value(builder, ir.Constant(entries.type, None))
+        with _tools.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
+            value = _broadcast(builder, _entry(context, builder, signature.args[0], array, i))
+            is_smaller = builder.zext(builder.icmp_unsigned("<", value, entries), entries.type)
+            builder.store(builder.add(builder.load(result), is_smaller), result)
+        ranks = builder.load(result)
+        for lane in range(LANES):
+            entry, rank = (builder.extract_element(lanes, ir.Constant(_I64, lane)) for lanes in (entries, ranks))
+            place = builder.add(target_first, builder.zext(rank, _I64))
+            builder.store(entry, _address(context, builder, signature.args[4], target, place))
+        return context.get_dummy_value()
+
+    return types.void(values, types.int64, types.int64, types.int64, out, types.int64), generate
+
+
+@_code_generator
 def prefetch(typing: Any, values: Any, index: Any) -> Any:
     """Prefetch an entry of an array."""
 

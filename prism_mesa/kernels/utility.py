@@ -285,16 +285,12 @@ PREVIEW: Final = np.dtype(
         ("appeal", np.float32),
         ("root", np.int32),
         ("author", np.int32),
-        ("root_author", np.int32),
         ("text", np.int32),
-        ("is_reshare", np.bool_),
-    ],
-    align=True,
+    ]
 )
-"""All data of a post that decide whether a reader passes it, in adjacent memory, since walks often read them.
+"""Data of a post that decide whether a reader passes it, in half a line of memory, since walks often read them.
 
-The fields are: key of moods, log-odds lost (`_root_loss`), appeal, root, author, author of the root, text, and whether
-the post is a reshare.
+The fields are: key of moods, log-odds lost (`_root_loss`), appeal, root, author, and text.
 """
 
 
@@ -309,18 +305,19 @@ def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTab
         out[place].appeal = posts.appeal[root]
         out[place].root = root
         out[place].author = posts.author[post]
-        out[place].root_author = posts.author[root]
         out[place].text = posts.text_id[post]
-        out[place].is_reshare = posts.kind[post] == RESHARE
 
 
 @inline_kernel
-def preview_taste(row: Any, preview: Any, is_followed: Any, tastes: Tastes, tables: TasteTables) -> float:
+def preview_taste(
+    row: Any, post: Any, preview: Any, is_followed: Any, tastes: Tastes, tables: TasteTables, posts: PostTable
+) -> float:
     """Return `post_utility` without relevance, from a preview; `is_followed`: the reader surely follows its author."""
     if tastes.sensitivity == 0.0:
         return 0.0
-    author, root_author, root = preview.author, preview.root_author, preview.root
-    is_reshare, appeal, loss, key = preview.is_reshare, preview.appeal, preview.root_loss, preview.mood_key
+    root, author, appeal, loss, key = preview.root, preview.author, preview.appeal, preview.root_loss, preview.mood_key
+    root_author = posts.author[root] if tastes.homophily != 0.0 else author
+    is_reshare = root != post  # all other posts are their own roots
     odds = _log_odds(row, root, author, root_author, is_reshare, is_followed, appeal, loss, key, tastes, tables)
     return np.float64(tastes.sensitivity * odds)
 

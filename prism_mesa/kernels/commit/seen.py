@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import inline_kernel, lean_kernel
+from prism_mesa.kernels.compiling import inline_kernel, kernel_step, lean_kernel
+from prism_mesa.kernels.lanes import LANES, place_by_rank
 from prism_mesa.kernels.ordering import count_equal
 
 type Int32 = npt.NDArray[np.int32]
@@ -93,7 +94,7 @@ def _is_shown(shown_bits: Bits, root: Any) -> Any:
 @inline_kernel
 def _merge(roots: Int32, first: Any, end: Any, new_roots: Int32, begin: Any, stop: Any, shown_bits: Bits) -> Any:
     """Merge the roots of ``new_roots[begin:stop]`` that can be shown into ``roots[first:end]``; return the new end."""
-    n = _sort_shown(new_roots, begin, stop, shown_bits)
+    n = _sort_shown(new_roots, begin, stop, shown_bits, roots, end)
     last, last_new = end - 1, begin + n - 1
     for target in range(end + n - 1, first - 1, -1):
         if last_new < begin:
@@ -108,23 +109,48 @@ def _merge(roots: Int32, first: Any, end: Any, new_roots: Int32, begin: Any, sto
 
 
 @inline_kernel
-def _sort_shown(new_roots: Int32, begin: Any, stop: Any, shown_bits: Bits) -> Any:
+def _sort_shown(new_roots: Int32, begin: Any, stop: Any, shown_bits: Bits, spare: Int32, first: Any) -> Any:
     """Sort the roots of ``new_roots[begin:stop]`` that can be shown to the front, and return their number.
 
-    Agents mostly read newer roots first, so the order is reversed before sorting.
+    Agents mostly read newer roots first, so the order is reversed before sorting. `spare` has space from `first` on.
     """
     low, high = begin, stop - 1
     if low < high and new_roots[low] > new_roots[high]:
         while low < high:
             new_roots[low], new_roots[high] = new_roots[high], new_roots[low]
             low, high = low + 1, high - 1
-    n = 0
+    end, previous, is_sorted = begin, np.int32(0), True
     for k in range(begin, stop):
-        root, place = new_roots[k], begin + n
+        root = new_roots[np.uint64(k)]
+        new_roots[np.uint64(end)] = root
         if _is_shown(shown_bits, root):
-            while place > begin and new_roots[place - 1] > root:
-                new_roots[place] = new_roots[place - 1]
-                place -= 1
-            new_roots[place] = root
-            n += 1
-    return n
+            is_sorted &= previous <= root
+            previous, end = root, end + 1
+    if not is_sorted and end - begin < LANES:
+        _insert(new_roots, begin, end)
+    elif not is_sorted:
+        _place(new_roots, begin, end, spare, first)
+    return end - begin
+
+
+@inline_kernel
+def _insert(roots: Int32, begin: Any, end: Any) -> None:
+    """Sort a few roots."""
+    for k in range(begin + 1, end):
+        root, place = roots[k], k
+        while place > begin and roots[place - 1] > root:
+            roots[place] = roots[place - 1]
+            place -= 1
+        roots[place] = root
+
+
+@kernel_step
+def _place(roots: Int32, begin: Any, end: Any, spare: Int32, first: Any) -> None:
+    """Sort roots by counting the smaller ones. Equal roots leave gaps, which the first of them fills."""
+    n = end - begin
+    for k in range(n):
+        spare[first + k] = -1
+    for block in range(begin, end, LANES):
+        place_by_rank(roots, np.int64(min(block, end - LANES)), np.int64(begin), np.int64(end), spare, np.int64(first))
+    for k in range(n):
+        roots[begin + k] = spare[first + k] if spare[first + k] >= 0 else roots[begin + k - 1]

@@ -5,13 +5,13 @@ posts from its depth on. So a feed visits few posts that the reader knows, and n
 lists of read roots; lists contain only the roots that an agent has read as a copy.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.commit.seen import Lists
-from prism_mesa.kernels.compiling import inline_kernel, kernel, kernel_step, lean_kernel
+from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.feeds.gathering import drop_hidden
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox, root_place, writer_index
 from prism_mesa.kernels.feeds.ranking import get_bit, mark_known, set_bit
@@ -21,9 +21,14 @@ from prism_mesa.kernels.ordering import is_among
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
+type Keys = npt.NDArray[np.uint64]
 type UInt16 = npt.NDArray[np.uint16]
 
 NOTHING_PASSED: Final = np.iinfo(np.uint16).max
+
+
+ROOT: Final = np.dtype([(name, np.int32) for name in ("id", "author", "row", "step")])
+"""A root, in adjacent memory: its id, its author, the row of its round, and its local number in steps of a depth."""
 
 
 class Rounds(NamedTuple):
@@ -36,14 +41,16 @@ class Rounds(NamedTuple):
         writers: Number of bits set in all earlier words of `has_posts`; shape (rows, words).
         start: The w-th agent with posts has items ``start[row, w]`` .. ``start[row, w + 1] - 1`` in `item`.
         item: Local numbers of posts, ascending for each agent.
+        root: The root of each post by local number, of type `ROOT`.
     """
 
     first: Int32
     n: Int32
-    has_posts: npt.NDArray[np.uint64]
+    has_posts: Keys
     writers: Int32
     start: Int32
     item: Int32
+    root: Annotated[Table[np.void], ROOT]
 
 
 class DepthTables(NamedTuple):
@@ -76,13 +83,17 @@ def make_rounds(rows: int, n_agents: int, max_posts: int) -> Rounds:
         writers=np.zeros((rows, words), integers),
         start=np.zeros((rows, max_posts + 2), integers),
         item=np.zeros((rows, max_posts), integers),
+        root=np.zeros((rows, max_posts), ROOT),
     )
 
 
 @lean_kernel
-def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
-    """Write the posts of a round into a row; `author` has their authors."""
+def add_round(
+    first: int, stop: int, post_root: Int32, post_author: Int32, post_round: Int32, row: int, rounds: Rounds
+) -> None:
+    """Write the posts `first` .. `stop` - 1, which are those of a round, into a row."""
     has_posts, writers, start, item = rounds.has_posts[row], rounds.writers[row], rounds.start[row], rounds.item[row]
+    author = post_author[first:stop]
     rounds.first[row], rounds.n[row] = first, len(author)
     has_posts[:] = 0
     start[: len(author) + 2] = 0  # the rest is never read
@@ -100,20 +111,16 @@ def add_round(author: Int32, first: int, row: int, rounds: Rounds) -> None:
         w = writer_index(has_posts, writers, author[i])
         item[start[w + 1]] = i
         start[w + 1] += 1
+    for i in range(len(author)):
+        entry, root = rounds.root[row, i], np.int64(post_root[first + i])
+        entry.id, entry.author, entry.row = root, post_author[root], post_round[root] % len(rounds.n)
+        entry.step = (root - rounds.first[entry.row]) // _step_size(rounds.n[entry.row])
 
 
 @inline_kernel
 def _step_size(n: Any) -> Any:
     """Return the posts per step of a depth, for a round of `n` posts: 1 unless depths would need more than 16 bits."""
     return 1 + np.int64(n) // NOTHING_PASSED
-
-
-@inline_kernel
-def _is_past(agent: Any, root: Any, tables: DepthTables) -> Any:
-    """Return whether an agent has passed the position of a root of the last rounds."""
-    rounds = tables.rounds
-    row = np.int64(tables.round[root]) % len(rounds.n)
-    return np.int64(root) - rounds.first[row] >= np.int64(tables.depth[agent, row]) * _step_size(rounds.n[row])
 
 
 @lean_kernel
@@ -123,6 +130,7 @@ def rank_by_depth(
     max_posts: Int32,
     now: int,
     tables: DepthTables,
+    is_active: Keys,
     audience: Audience,
     recent: Lists,
     outbox: Outbox,
@@ -133,7 +141,8 @@ def rank_by_depth(
     """Write the feed of each reader, newest posts first; return the number of readers with a feed.
 
     The first `n_ranked` readers already have their feeds. Ranking stops at a reader with more followees than `scratch`
-    has room for. `max_posts` has the maximum length of each feed; `recent` has seen roots that `audience` lacks.
+    has room for. `max_posts` has the maximum length of each feed; `is_active` has the bits of agents with visible
+    posts, and `recent` has seen roots that `audience` lacks.
     """
     n, words = np.int64(n_ranked), ((outbox.n + len(outbox.old_roots)) >> 6) + 1
     while n < len(readers):
@@ -142,7 +151,12 @@ def rank_by_depth(
             break
         if n + 1 < len(readers):
             _fetch(readers[n + 1], max_posts[n + 1], tables, audience, recent, feed)
-        n_feed[reader] = _fill_feed(reader, max_posts[n], now, tables, audience, recent, outbox, scratch, feed)
+        n_active = _list_active(reader, is_active, audience, scratch)
+        n_feed[reader] = _fill_feed(
+            reader, max_posts[n], now, n_active, tables, audience, recent, outbox, scratch, feed
+        )
+        for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
+            scratch.agent_bits[np.uint64(audience.indices[np.uint64(edge)]) >> np.uint64(6)] = 0
         scratch.root_bits[:words] = 0
         n += 1
     return n
@@ -163,11 +177,28 @@ def _fetch(reader: Any, max_posts: Any, tables: DepthTables, audience: Audience,
             prefetch(lists.roots, k)
 
 
+@inline_kernel
+def _list_active(reader: Any, is_active: Keys, audience: Audience, scratch: RankScratch) -> Any:
+    """Write the followees with visible posts into `RankScratch.best`, and mark all followees; return their number."""
+    n = np.int64(0)
+    for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
+        agent = np.uint64(audience.indices[np.uint64(edge)])
+        scratch.author[np.uint64(n)] = agent
+        set_bit(agent, scratch.agent_bits)
+        n += get_bit(agent, is_active)
+    if len(audience.hidden_start) > 0:
+        n = drop_hidden(reader, 0, n, audience, scratch)
+    for k in range(n):
+        scratch.best[np.uint64(k)] = scratch.author[np.uint64(k)]
+    return n
+
+
 @kernel_step
 def _fill_feed(
     reader: Any,
     max_posts: Any,
     now: Any,
+    n_active: Any,
     tables: DepthTables,
     audience: Audience,
     recent: Lists,
@@ -181,72 +212,69 @@ def _fill_feed(
     for age in range(min(tables.window, now + 1)):
         row = (now - age) % rows
         end = np.int64(tables.depth[reader, row]) * _step_size(rounds.n[row])
-        if end == 0:
-            continue
-        highest = _list_round(reader, row, end, rounds, audience, scratch)
-        if highest < 0:
+        if end == 0 or not _list_round(row, end, n_active, rounds, scratch):
             continue
         if old_end < 0:
             old_end = mark_known(audience.seen_roots, begin, audience.seen_start[reader + 1], outbox, scratch)
             recent_old_end = mark_known(recent.roots, recent_begin, recent.start[reader + 1], outbox, scratch)
-        base = np.int64(rounds.first[row]) - outbox.first
-        for word in range(highest, -1, -1):
-            bits = scratch.post_bits[np.uint64(word)]
-            scratch.post_bits[np.uint64(word)] = 0
-            while bits and n_shown < max_posts:
-                lane = highest_bit(bits)
-                bits ^= np.uint64(1) << np.uint64(lane)
-                local = base + word * 64 + lane
-                root = outbox.root[np.uint64(local)]
-                place = root_place(root, outbox.first, outbox.n, outbox.old_roots)
-                is_known = get_bit(place, scratch.root_bits)
-                if root < outbox.first and not is_known:
-                    is_known += tables.author[root] == reader or is_among(audience.seen_roots, begin, old_end, root)
-                    is_known |= is_among(recent.roots, recent_begin, recent_old_end, root)
-                if root < outbox.first + local and not is_known:
-                    is_known += _has_passed(reader, root, outbox.first, tables, audience)
-                set_bit(place, scratch.root_bits)
-                feed[reader, n_shown] = outbox.first + local  # the next post overwrites a known one
-                n_shown += 1 - is_known
+        first = np.int64(rounds.first[row])
+        for group in range((rounds.n[row] - 1) >> 12, -1, -1):
+            words, scratch.word_bits[np.uint64(group)] = scratch.word_bits[np.uint64(group)], 0
+            while words:
+                word = group << 6 | highest_bit(words)
+                words ^= np.uint64(1) << np.uint64(word & 63)
+                bits, scratch.post_bits[np.uint64(word)] = scratch.post_bits[np.uint64(word)], 0
+                while bits and n_shown < max_posts:
+                    local = word << 6 | highest_bit(bits)
+                    bits ^= np.uint64(1) << np.uint64(local & 63)
+                    root = rounds.root[np.uint64(row), np.uint64(local)]
+                    place = root_place(root.id, outbox.first, outbox.n, outbox.old_roots)
+                    is_known = get_bit(place, scratch.root_bits)
+                    if root.id < outbox.first and not is_known:
+                        is_known += root.author == reader or is_among(audience.seen_roots, begin, old_end, root.id)
+                        is_known |= is_among(recent.roots, recent_begin, recent_old_end, root.id)
+                    if root.id < first + local and not is_known:
+                        is_known += _has_passed(reader, root, outbox.first, tables, scratch)
+                    set_bit(place, scratch.root_bits)
+                    feed[reader, n_shown] = first + local  # the next post overwrites a known one
+                    n_shown += 1 - is_known
         if n_shown == max_posts:
             break
     return n_shown
 
 
 @inline_kernel
-def _has_passed(reader: Any, root: Any, first: Any, tables: DepthTables, audience: Audience) -> Any:
+def _has_passed(reader: Any, root: Any, first: Any, tables: DepthTables, scratch: RankScratch) -> Any:
     """Return whether an agent follows a root's author and has passed the root; `first` is the first visible post."""
-    if root < first and not is_among(tables.old, 0, len(tables.old), root):
+    if root.step < np.int64(tables.depth[reader, root.row]) or not get_bit(root.author, scratch.agent_bits):
         return False
-    if not _is_past(reader, root, tables):
-        return False
-    return is_among(audience.indices, audience.indptr[reader], audience.indptr[reader + 1], tables.author[root])
+    return root.id >= first or is_among(tables.old, 0, len(tables.old), root.id)
 
 
 @inline_kernel
-def _list_round(reader: Any, row: Any, end: Any, rounds: Rounds, audience: Audience, scratch: RankScratch) -> Any:
-    """Mark the posts of a round below `end` in `RankScratch.post_bits`; return the index of the last word, or -1."""
+def _list_round(row: Any, end: Any, n_active: Any, rounds: Rounds, scratch: RankScratch) -> Any:
+    """Mark the posts of a round below `end` in `RankScratch.post_bits`; return whether authors have posts."""
     has_posts, writers, start, item = rounds.has_posts[row], rounds.writers[row], rounds.start[row], rounds.item[row]
-    n = np.int64(0)
-    for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
-        agent = np.uint64(audience.indices[np.uint64(edge)])
+    n, roots = np.int64(0), rounds.root[row]
+    for k in range(n_active):
+        agent = np.uint64(scratch.best[np.uint64(k)])
         scratch.author[np.uint64(n)] = agent
-        n += np.int64(has_posts[agent >> np.uint64(6)] >> (agent & np.uint64(63)) & np.uint64(1))
-    if len(audience.hidden_start) > 0:
-        n = drop_hidden(reader, 0, n, audience, scratch)
-    if n == 0:
-        return np.int64(-1)
+        n += get_bit(agent, has_posts)
     for k in range(n):
         index = np.uint64(k)
         w = np.uint64(writer_index(has_posts, writers, scratch.author[index]))
         scratch.begin[index] = start[w]
         scratch.n_items[index] = start[w + np.uint64(1)]
+        prefetch(item, np.int64(start[w]))
     for k in range(n):
         index = np.uint64(k)
         for place in range(scratch.begin[index], scratch.n_items[index]):
             local = np.int64(item[np.uint64(place)])
-            scratch.post_bits[np.uint64(local >> 6)] |= np.uint64(local < end) << np.uint64(local & 63)
-    return (min(np.int64(rounds.n[row]), end) - 1) >> 6
+            prefetch(roots, local)
+            word, is_ahead = np.uint64(local >> 6), np.uint64(local < end)
+            scratch.post_bits[word] |= is_ahead << np.uint64(local & 63)
+            scratch.word_bits[word >> np.uint64(6)] |= is_ahead << (word & np.uint64(63))
+    return n > 0
 
 
 @lean_kernel

@@ -37,6 +37,8 @@ class RankScratch(NamedTuple):
         places, counts: Memory for sorting.
         root_bits: A bit for each root, at `root_place`; all 0 between readers.
         post_bits: A bit for each visible post; all 0 between readers.
+        word_bits: A bit for each word of `post_bits`; all 0 between readers.
+        agent_bits: A bit for each agent; all 0 between readers.
         n_better: Number of better posts of each author, by `writer_index`; all 0 between readers.
         n_of_group: Number of better posts of each group.
     """
@@ -58,12 +60,14 @@ class RankScratch(NamedTuple):
     counts: Int64
     root_bits: Keys
     post_bits: Keys
+    word_bits: Keys
+    agent_bits: Keys
     n_better: Int32
     n_of_group: Int32
 
 
-def make_scratch(candidates: int, roots: int, writers: int, groups: int) -> RankScratch:
-    """Return memory for these numbers of candidates, roots of visible posts, their authors, and groups."""
+def make_scratch(candidates: int, roots: int, writers: int, groups: int, agents: int) -> RankScratch:
+    """Return memory for these numbers of candidates, roots of visible posts, their authors, groups, and agents."""
     n = candidates + LANES
     return RankScratch(
         author_ends=aligned_zeros(READERS, np.int64),
@@ -83,6 +87,8 @@ def make_scratch(candidates: int, roots: int, writers: int, groups: int) -> Rank
         counts=aligned_zeros(DIGITS, np.int64),
         root_bits=aligned_zeros(roots // 64 + 1, np.uint64),
         post_bits=aligned_zeros(roots // 64 + 1, np.uint64),
+        word_bits=aligned_zeros(roots // 4096 + 1, np.uint64),
+        agent_bits=aligned_zeros(agents // 64 + 1, np.uint64),
         n_better=aligned_zeros(writers, np.int32),
         n_of_group=aligned_zeros(groups, np.int32),
     )

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.commit.posts import REPLY
 from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel
 from prism_mesa.kernels.draws import mix, uniform
+from prism_mesa.kernels.lanes import prefetch
 from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.programs import FAULT, run_program
 from prism_mesa.kernels.utility import giving_up, preview_taste
@@ -164,10 +165,14 @@ def scroll_past(tick: Any, row: Any, post: Any, registers: Floats, world: World,
     """
     people, previews, claim_program = world.people, world.previews, world.chart.claim_program
     max_read = min(people.n_read[row] + world.constants.glances, np.int64(people.n_feed[row]))
+    for index in range(max_read, min(max_read + world.constants.glances, people.n_feed[row])):
+        prefetch(previews.entries, np.int64(people.feed[row, index]) - previews.first)
     while people.n_read[row] < max_read:
         next_post = np.int64(np.uint32(people.feed[row, people.n_read[row]]))
         preview = previews.entries[np.uint32(next_post - previews.first)]
-        taste = preview_taste(row, preview, previews.are_followed, world.tastes, world.taste_tables)
+        taste = preview_taste(
+            row, next_post, preview, previews.are_followed, world.tastes, world.taste_tables, world.posts
+        )
         is_above_low = world.tastes.weight + taste >= registers[LOW]
         if is_above_low:  # else it is below the band whatever its relevance, at most 1, is
             match = compute_match(people.interests, world.posts.vectors, row, preview.text)

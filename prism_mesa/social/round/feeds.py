@@ -212,16 +212,18 @@ class RankInputs(NamedTuple):
 
 def with_scratch(work: Callable[[RankScratch], bool], outbox: Outbox, n_writers: int = 0, n_groups: int = 0) -> None:
     """Call `work` with scratch memory, doubled while it returns False; threads keep the memory between rounds."""
+    n_roots, n_agents = outbox.n + len(outbox.old_roots), len(outbox.start)
     try:
         scratch = _free_scratch.pop()
     except IndexError:
-        scratch = make_scratch(0, 0, 0, 0)
-    n_roots, size = outbox.n + len(outbox.old_roots), max(_MIN_CANDIDATES, len(scratch.fresh) - LANES)
-    if len(scratch.root_bits) * 64 < n_roots or len(scratch.n_better) < n_writers or len(scratch.n_of_group) < n_groups:
-        scratch = make_scratch(size, 2 * n_roots, 2 * n_writers, n_groups)
+        scratch = make_scratch(0, 0, 0, 0, 0)
+    size, has_room = max(_MIN_CANDIDATES, len(scratch.fresh) - LANES), len(scratch.root_bits) * 64 >= n_roots
+    has_room &= len(scratch.n_better) >= n_writers and len(scratch.n_of_group) >= n_groups
+    if not has_room or len(scratch.agent_bits) < len(outbox.has_posts):
+        scratch = make_scratch(size, 2 * n_roots, 2 * n_writers, n_groups, n_agents)
     while not work(scratch):
         size *= 2
-        scratch = make_scratch(size, 2 * n_roots, 2 * n_writers, n_groups)
+        scratch = make_scratch(size, 2 * n_roots, 2 * n_writers, n_groups, n_agents)
     _free_scratch.append(scratch)
 
 
@@ -261,7 +263,7 @@ class Depths(Restorable):
             self._rounds, self._filled = make_rounds(rows, n_agents, 2 * largest), -1
         for round_, (first, last) in zip(rounds, pairwise(ends), strict=True):
             if round_ > self._filled:
-                add_round(posts.author[first:last], first, round_ % rows, self._rounds)
+                add_round(first, last, posts.root, posts.author, posts.round, round_ % rows, self._rounds)
         self._filled = self.opened
         return DepthTables(self.depth, self._rounds, self.window, self.old, posts.author, posts.round)
 
@@ -294,7 +296,10 @@ class Depths(Restorable):
         if max_posts is None:
             max_posts = np.full(len(readers), population.feed.shape[1], np.int32)
         self._ranked.append((readers, max_posts))
-        shared = now, self._kernel_tables(posts), audience, recent, outbox
+        tables = self._kernel_tables(posts)
+        visible = np.arange(max(now - self.window + 1, 0), now + 1) % self.depth.shape[1]
+        is_active = np.bitwise_or.reduce(tables.rounds.has_posts[visible])
+        shared = now, tables, is_active, audience, recent, outbox
 
         def rank_block(first: int) -> None:
             part, n_ranked = slice(first, first + block), 0

@@ -13,7 +13,7 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit import orders, posts
 from prism_mesa.kernels.commit.seen import Pairs, mark_posts
 from prism_mesa.social.state.events import Events
-from prism_mesa.social.state.exposure import Exposure, sort_pairs
+from prism_mesa.social.state.exposure import NO_PAIRS, Exposure, sort_pairs
 from prism_mesa.streams import Streams
 
 TICKS = 5
@@ -123,6 +123,20 @@ def test_lists_of_what_was_seen_are_the_same_in_any_parts(threads, rounds):
         lists = [[root for root in own if root not in gone] for own in lists]
         assert [seen.agent_roots(agent).tolist() for agent in range(7)] == lists
         assert len(seen) == sum(map(len, lists))
+
+
+many = st.lists(st.integers(0, 79), min_size=16, max_size=70)
+
+
+@given(st.lists(many, max_size=3), st.sets(st.integers(0, 79)))
+def test_long_lists_of_new_roots_ascend_with_repetitions(reads, gone):
+    seen, known = Exposure(2), []
+    shown = np.zeros(10, np.uint8)
+    mark_posts(np.array([root for root in range(80) if root not in gone], np.int32), shown)
+    for read in reads:
+        seen.update_lists([Pairs(np.ones(len(read), np.int32), np.array(read, np.int32))], NO_PAIRS, shown)
+        known += [root for root in read if root not in gone]
+        assert [seen.agent_roots(agent).tolist() for agent in range(2)] == [[], sorted(known)]
 
 
 @given(st.lists(st.lists(st.tuples(st.integers(1, TICKS), st.integers(0, 6), st.integers(0, 9)), max_size=8)))

@@ -119,7 +119,7 @@ def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
     n = 150_000
     author, root = np.zeros(n, np.int32), np.arange(n, dtype=np.int32)
     rounds = kernels.make_rounds(1, 2, n)
-    kernels.add_round(author, 0, 0, rounds)
+    kernels.add_round(0, n, root, author, np.zeros(n, np.int32), 0, rounds)
     depth = np.full((2, 1), kernels.NOTHING_PASSED, np.uint16)
     follows = np.array([0, 0, 1]), np.zeros(1, np.int32)  # agent 1 follows agent 0
     nothing = np.zeros(3, np.int64), np.zeros(0, np.int32)
@@ -132,8 +132,9 @@ def test_of_a_round_of_very_many_posts_no_unread_one_is_left_out():
     for _ in range(3):
         known = np.sort(np.array(read, np.int32))
         audience = audience._replace(seen_start=np.array([0, 0, len(read)]), seen_roots=known)
-        room = ranking.make_scratch(1 << 13, n, 0, 0)
-        kernels.rank_by_depth(reader, 0, most, 0, passed, audience, Lists(*nothing), outbox, room, feed, n_feed)
+        room = ranking.make_scratch(1 << 13, n, 0, 0, 2)
+        inputs = passed, np.ones(1, np.uint64), audience, Lists(*nothing), outbox, room
+        kernels.rank_by_depth(reader, 0, most, 0, *inputs, feed, n_feed)
         assert feed[1].tolist() == [*range(n - 1 - len(read), n - 11 - len(read), -1)]
         read += feed[1, :7].tolist()
         kernels.update_depths(reader, most, 0, passed, feed, n_feed, n_read)

@@ -117,7 +117,7 @@ def test_a_room_whose_bits_are_as_many_as_the_visible_posts_holds_them():
     drawn = {"n_writers": 9, "follows": 0.9, "reshares": 0.0, "seen": 0.1, "n_texts": 4, "counted": 9, "now": 3}
     params = FeedParams(mode="chronological", size=255, window=9, attribute="side")
     crowd = Platform(seed=2, n_agents=12, n_posts=256, params=params, **drawn)
-    room = ranking.make_scratch(1 << 13, 255, 0, 0)
+    room = ranking.make_scratch(1 << 13, 255, 0, 0, 0)
     words = {name: np.full(5, ~np.uint64(0)) for name in ("root_bits", "post_bits")}
     for own in words.values():
         own[:4] = 0
@@ -142,7 +142,7 @@ def test_candidates_are_listed_whatever_room_is_free_when_they_have_been_counted
 
     def counted_elsewhere(self, readers):
         found = count(self, readers)
-        ranking._free_scratch.append(ranking.make_scratch(1, 0, 0, 0))  # another thread gives back a small one
+        ranking._free_scratch.append(ranking.make_scratch(1, 0, 0, 0, 0))  # another thread gives back a small one
         return found
 
     monkeypatch.setattr(ranking.RankInputs, "count", counted_elsewhere)

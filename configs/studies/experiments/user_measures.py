@@ -66,7 +66,7 @@ def per_agent(kind, is_late, run):
         who, rounds = rows["agent"].to_numpy(), rows["round"].to_numpy()
     keep = (rounds >= start(run)) == is_late
     if kind == "later_toxic":  # in the second half of the treatment, or before it
-        keep &= ~is_late | (rounds >= (start(run) + run.config.rounds) // 2)
+        keep &= (not is_late) | (rounds >= (start(run) + run.config.rounds) // 2)
     counts = np.bincount(who[keep], minlength=len(agents)).astype(np.float64)
     if kind == "views":
         counts[~is_recorded(run)] = nan

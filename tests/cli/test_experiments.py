@@ -1,4 +1,4 @@
-"""`prism experiments` from the command line to its report, on a tiny experiment; runs are made in the test's process."""
+"""`prism experiments` from the command line to its report, on a tiny experiment run in the test's process."""
 
 import json
 from pathlib import Path

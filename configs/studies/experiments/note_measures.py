@@ -8,7 +8,7 @@ import numpy as np
 BIRTHS = 48, 120
 """Rounds of half an hour in which measured posts appear; the first day fills the platform, the last 36 hours spread."""
 HOUR = 2
-"""Rounds by which the label, from which on a note works, begins after the note."""
+"""Rounds of an hour."""
 
 
 def is_measured(run):
@@ -38,7 +38,7 @@ def events(run, kind):
 def count(kind, first, end, run):
     """Return the number of events of noted posts from `first` to `end`, in rounds since the note."""
     root, rounds, n = events(run, kind)
-    since = rounds - run.compute(label_rounds)[root] + HOUR
+    since = rounds - run.compute(label_rounds)[root]
     return float(n[(since >= first) & (since < end)].sum())
 
 
@@ -48,8 +48,8 @@ def share_before(kind, run):
 
 
 def per_view(kind, run):
-    """Return the events per view of noted posts from an hour after the note on."""
-    return count(kind, HOUR, np.inf, run) / (count("views", HOUR, np.inf, run) or nan)
+    """Return the events per view of noted posts from the note on."""
+    return count(kind, 0, np.inf, run) / (count("views", 0, np.inf, run) or nan)
 
 
 def mean_shape(column, run):
@@ -61,7 +61,7 @@ def mean_shape(column, run):
 
 def reposts_by_age(youngest, oldest, run):
     """Return the reposts over the life of posts whose age in hours at the note lies between two values."""
-    age = (run.compute(label_rounds) - HOUR - run.table("posts")["round"].to_numpy()) / HOUR
+    age = (run.compute(label_rounds) - run.table("posts")["round"].to_numpy()) / HOUR
     root, _, _ = events(run, "reshare")
     number = float(((age[root] >= youngest) & (age[root] < oldest)).sum())
     return number or nan

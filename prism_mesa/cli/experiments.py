@@ -30,7 +30,7 @@ def experiments(
         bool, Option("--json", help="print the table as one JSON list on stdout, and nothing else")
     ] = False,
 ) -> None:
-    """Simulate field experiments, and compare their outcomes with what was published.
+    """Compare simulated field experiments with published ones.
 
     It prints what was put in, published and simulated, with intervals, and whether it is inside.
     """

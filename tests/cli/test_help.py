@@ -7,8 +7,8 @@ import pytest
 from prism_mesa.cli import app as cli
 
 COMMANDS = (
-    "run economy runs resume branch replay why survey distill interview compare chart app sweep validate experiments calibrate "
-    "new archive doctor study ledger"
+    "run economy runs resume branch replay why survey distill interview compare chart app sweep validate calibrate "
+    "experiments new archive doctor study ledger"
 ).split()
 
 

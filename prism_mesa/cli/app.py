@@ -17,6 +17,7 @@ from prism_mesa.cli import (
     calibration,
     comparison,
     doctor,
+    experiments,
     listing,
     new,
     page,
@@ -56,7 +57,7 @@ _SIMULATE, _INSPECT, _ASK, _SHARE = "Simulate", "Look at runs", "Answer question
 for panel, commands in (
     (_SIMULATE, (runs.run, runs.economy, runs.resume, runs.branch, runs.chart)),
     (_INSPECT, (listing.runs, analysis.why, analysis.interview, analysis.survey, runs.replay)),
-    (_ASK, (studies.sweep, validation.validate, calibration.calibrate, analysis.distill)),
+    (_ASK, (studies.sweep, validation.validate, experiments.experiments, calibration.calibrate, analysis.distill)),
     (_SHARE, (new.new, doctor.doctor, archive.archive)),
 ):
     for command in commands:

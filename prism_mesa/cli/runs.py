@@ -106,7 +106,7 @@ def branch(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat a run up to a round, then continue it with other settings.
+    """Repeat a run up to a round, then go on with other settings.
 
     From ROUND on, the branch uses the other settings and the same random numbers.
     """

@@ -39,6 +39,7 @@ class Tastes(NamedTuple):
         per_source: Log-odds that a post gains for each time that the reader has read its root (`read_roots`).
         appeal_by: The column of the attribute of roots that changes their appeal; -1 for none.
         per_unit: Log-odds per unit of this attribute.
+        fades: Whether these log-odds are part of the appeal, so that `gamma` reduces them.
         mood_key: Key of the draws of moods.
         now: The current round.
     """
@@ -54,6 +55,7 @@ class Tastes(NamedTuple):
     per_source: float
     appeal_by: int
     per_unit: float
+    fades: bool
     mood_key: np.uint64
     now: int
 
@@ -249,11 +251,20 @@ def _log_odds(
 
 @inline_kernel
 def _root_loss(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
-    """Return the log-odds that a root has lost with age, minus those that its attribute adds."""
+    """Return the log-odds that a root has lost with age, minus those that its attribute adds beside its appeal."""
     loss = tables.age_loss[np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.age_loss) - 1))]
-    if tastes.appeal_by >= 0:
+    if tastes.appeal_by >= 0 and not tastes.fades:
         loss -= attribute_odds(root, tastes, tables, posts)
     return loss
+
+
+@inline_kernel
+def root_appeal(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
+    """Return the appeal of a root, with the log-odds of its attribute if they fade as the appeal does."""
+    appeal = posts.appeal[root]
+    if tastes.appeal_by >= 0 and tastes.fades:
+        appeal = np.float32(appeal + attribute_odds(root, tastes, tables, posts))
+    return appeal
 
 
 @inline_kernel
@@ -272,7 +283,8 @@ def post_utility(row: Any, post: Any, relevance: float, tastes: Tastes, tables: 
     if tastes.sensitivity != 0.0:
         root, is_reshare = np.int64(posts.root[post]), posts.kind[post] == RESHARE
         root_loss, mood_key = _root_loss(root, tastes, tables, posts), post_mood_key(post, root, tastes, tables, posts)
-        author, root_author, appeal = posts.author[post], posts.author[root], posts.appeal[root]
+        author, root_author = posts.author[post], posts.author[root]
+        appeal = root_appeal(root, tastes, tables, posts)
         odds = _log_odds(row, root, author, root_author, is_reshare, False, appeal, root_loss, mood_key, tastes, tables)
         utility += tastes.sensitivity * odds
     return utility
@@ -302,7 +314,7 @@ def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTab
         root = np.int64(posts.root[post])
         out[place].mood_key = post_mood_key(post, root, tastes, tables, posts)
         out[place].root_loss = _root_loss(root, tastes, tables, posts)
-        out[place].appeal = posts.appeal[root]
+        out[place].appeal = root_appeal(root, tastes, tables, posts)
         out[place].root = root
         out[place].author = posts.author[post]
         out[place].text = posts.text_id[post]

@@ -8,7 +8,7 @@ from prism_mesa.cli import app as cli
 
 COMMANDS = (
     "run economy runs resume branch replay why survey distill interview compare chart app sweep validate calibrate "
-    "new archive doctor study ledger"
+    "experiments new archive doctor study ledger"
 ).split()
 
 

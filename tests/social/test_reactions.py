@@ -8,7 +8,7 @@ from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.acts import carry_out_acts
-from prism_mesa.social.state.posts import RESHARE
+from prism_mesa.social.state.posts import POST, RESHARE
 
 ATTRIBUTES = {
     "veracity": {"of": "post", "values": [True, False]},
@@ -243,3 +243,20 @@ def test_an_effect_that_does_not_fit_is_refused_by_name(params, words):
     with pytest.raises(ConfigError, match=rf"utility\.appeal_by\.\w+: {words}") as error:
         SocialModel(agents_n=20, attributes=ATTRIBUTES, **params)
     assert "\n" not in str(error.value)
+
+
+def test_an_effect_that_fades_is_reduced_by_gamma_after_a_reshare():
+    fading = {"utility_appeal_by_fades": True, "utility_gamma": 0.5, "network_close_ties": 0}
+    model = living(rounds=3, **appeal_by("slant", 1.5) | fading)
+    posts = model.posts
+    gain = 1.5 * posts.attributes[posts.root, 1]
+    reshares = np.flatnonzero(posts.kind == RESHARE)[:20]
+    assert len(reshares) == 20
+    appeal = [model.platform.log_odds(0, int(post))["its appeal"] for post in reshares]
+    assert appeal == pytest.approx(0.5 * (posts.appeal[posts.root] + gain)[reshares], abs=1e-5)
+    pairs = [
+        (0, post) for post in np.flatnonzero(posts.kind == POST) if posts.author[post] in model.network.followees(0)
+    ]
+    assert pairs
+    shown = [model.platform.log_odds(row, int(post))["its appeal"] for row, post in pairs]
+    assert shown == pytest.approx([posts.appeal[post] + gain[post] for _, post in pairs], abs=1e-5)

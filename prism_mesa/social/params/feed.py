@@ -224,6 +224,9 @@ class AppealByParams(Params):
         "attribute with a range (false news is 70 % more likely to be retweeted, which takes {false: 1} in the default "
         "world: Vosoughi, Roy and Aral 2018, doi:10.1126/science.aap9559)",
     )
+    fades: Annotated[bool, OnlyWith("utility.appeal_by.effect")] = Field(
+        False, description="true: the effect is part of the appeal, so that gamma reduces it; false: it always applies"
+    )
 
 
 class UtilityParams(Params):

@@ -19,6 +19,7 @@ from prism_mesa.kernels.utility import (
     added_odds,
     attribute_odds,
     post_mood_key,
+    root_appeal,
     shown_likes_odds,
     softplus,
 )
@@ -112,6 +113,7 @@ class Odds:
             per_source=params.per_source,
             appeal_by=self._appeal_by,
             per_unit=self._per_unit,
+            fades=self.params.appeal_by.fades,
             mood_key=self._streams.key("mood"),
             now=now,
         )
@@ -145,7 +147,8 @@ class Odds:
         is_followed = not is_reshare and author in network.followees(reader)
         close = network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]]
         age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.age_loss) - 1)
-        appeal = float(posts.appeal[root]) * (1.0 if is_followed else tastes.gamma)
+        appeal = float(root_appeal(np.int64(root), tastes, tables, posts.table))
+        appeal *= 1.0 if is_followed else tastes.gamma
         has_tie = author in close and tastes.closeness > -inf
         bonus = softplus(tastes.closeness - appeal, tables.softplus_table) if has_tie else 0
         parts = {
@@ -162,7 +165,7 @@ class Odds:
             parts["shown before"] = tastes.per_source * n_read
         if marks.scale:
             parts["its labels"] = float(added_odds(np.int64(reader), np.int64(root), marks))
-        if self._appeal_by >= 0:
+        if self._appeal_by >= 0 and not tastes.fades:
             name = self.params.appeal_by.attribute
             parts[f"by its {name}"] = float(attribute_odds(np.int64(root), tastes, tables, posts.table))
         if self.params.counts:

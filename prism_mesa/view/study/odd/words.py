@@ -212,7 +212,8 @@ def utility(config: Config) -> str:
     odds += f" + {p.per_source:g} for each earlier time that the root was shown" if config.feed.repeats else ""
     odds += f" + {p.counts:g} x log(1 + likes)" if p.counts else ""
     if p.appeal_by.attribute is not None and p.appeal_by.effect:
-        odds += f" + the effect of its {p.appeal_by.attribute} ({p.appeal_by.effect})"
+        where = ", part of the appeal" if p.appeal_by.fades else ""
+        odds += f" + the effect of its {p.appeal_by.attribute} ({p.appeal_by.effect}{where})"
     terms = f"{p.weight:g} x relevance + {p.sensitivity:g} x ({odds})"
     return f"{terms}; the agent compares it with its band. The reason is {reason}"
 

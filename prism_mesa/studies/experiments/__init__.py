@@ -1,0 +1,1 @@
+"""Field experiments: published outcomes, and what PRISM says about them."""

@@ -173,13 +173,15 @@ def chart(arguments: ConfigArguments = None, out: OutOption = Path("results"), a
     For a study file, it shows the chart of each arm. The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
     """
     faults, charts = [], []
-    for n, (label, statechart, findings) in enumerate(_checked_charts(arguments), 1):
+    for n, (arms, account, statechart, findings) in enumerate(_checked_charts(arguments), 1):
+        label = "; ".join(filter(None, (arms, account)))
         title = f"{label}: chart {statechart.name}" if label else f"chart {statechart.name}"
         picture, text = _draw_chart(statechart, out, label if len(label) <= _MAX_LABEL else f"{label[:_MAX_LABEL]}-{n}")
         faults += [f"{title}: {finding.where}: {finding.message}" for finding in findings if finding.level == "error"]
         entries = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
         files = {"picture": str(picture), "mermaid": str(text)}
-        charts.append(({"arms": label} if label else {}) | {"chart": statechart.name, "findings": entries} | files)
+        place = {key: text for key, text in (("arms", arms), ("account", account)) if text}
+        charts.append(place | {"chart": statechart.name, "findings": entries} | files)
         if not as_json:
             show_line(f"{title}: drawn in {picture}, and as Mermaid text in {text} and below.")
             show_line("Findings of the check (error: must be fixed; warning: may be a mistake; note: good to know):")
@@ -212,24 +214,22 @@ def _configs_with_charts(arguments: list[str] | None) -> "dict[str, Config]":
     return {"; ".join(names): config for names, config in labels.values()}
 
 
-def _checked_charts(arguments: list[str] | None) -> Iterator["tuple[str, Statechart, list[Finding]]"]:
-    """Yield a label, each chart of a configuration or of a study's arms, and the findings of its check."""
+def _checked_charts(arguments: list[str] | None) -> Iterator["tuple[str, str, Statechart, list[Finding]]"]:
+    """Yield the arms of a study, the kind of account, their chart, and the findings of its check."""
     from prism_mesa.social.behavior import configure_chart
     from prism_mesa.social.chart_checks import GUARD_FIELDS, find_chart_problems
     from prism_mesa.social.round.walk_tables import WalkTables
     from prism_mesa.social.state.attributes import Attributes
     from prism_mesa.social.world.accounts import own_chart
 
-    for label, config in _configs_with_charts(arguments).items():
+    for arms, config in _configs_with_charts(arguments).items():
         attributes = Attributes(config.attributes)
-        own_charts = [own_chart(config, kind) for kind in range(len(config.accounts))]
-        charts = [
-            configure_chart(config.statechart, asks_action=config.reasoner.asks_action),
-            *filter(None, own_charts),
-        ]
-        for statechart in charts:
+        charts = {"": configure_chart(config.statechart, asks_action=config.reasoner.asks_action)}
+        own_charts = {account.name: own_chart(config, kind) for kind, account in enumerate(config.accounts)}
+        charts |= {name: chart for name, chart in own_charts.items() if chart is not None}
+        for account, statechart in charts.items():
             tables = WalkTables(statechart, attributes)
-            yield label, statechart, find_chart_problems(statechart, tables, GUARD_FIELDS | attributes.fields)
+            yield arms, account, statechart, find_chart_problems(statechart, tables, GUARD_FIELDS | attributes.fields)
 
 
 def _draw_chart(chart: "Statechart", out: Path, label: str) -> tuple[Path, Path]:

@@ -148,18 +148,19 @@ def added_odds(row: Any, root: Any, marks: Marks) -> float:
 
 
 @inline_kernel
-def giving_up(row: Any, root: Any, action: Any, marks: Marks, post_key: Keys) -> Any:
+def giving_up(row: Any, root: Any, action: Any, raised: Any, marks: Marks, post_key: Keys) -> Any:
     """Return the label or friction for which an agent most gives up an action on a root, or -1 if it does not.
 
-    The draw depends on the first intervention, the agent and the root, so the agent always gives up the same actions.
+    `raised` is 1 if effects above 0 add to the utility by which the agent decides, else 0. The draw depends on the
+    first intervention, the agent and the root, so the agent always gives up the same actions.
     """
     bits, cause, least, key = marks.posts[root] & marks.agents[row], np.int64(-1), 0.0, np.uint64(0)
-    log_kept = _sum_effects(bits, action, marks) - _largest_effect(bits, marks)
-    if log_kept == 0.0:
+    log_kept = _sum_effects(bits, action, marks) - raised * _largest_effect(bits, marks)
+    if log_kept >= 0.0:
         return cause
     for mark in range(len(marks.key)):
         if bits >> np.uint32(mark) & np.uint32(1):
-            effect = marks.effect[mark, action] - _largest_effect(np.uint32(1) << np.uint32(mark), marks)
+            effect = marks.effect[mark, action] - raised * _largest_effect(np.uint32(1) << np.uint32(mark), marks)
             key = marks.key[mark] if cause < 0 else key
             if cause < 0 or effect < least:
                 cause, least = np.int64(mark), effect
@@ -188,9 +189,9 @@ def attribute_odds(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTa
 
 
 @kernel
-def first_giving_up(row: int, root: int, action: int, marks: Marks, post_key: Keys) -> Any:
+def first_giving_up(row: int, root: int, action: int, raised: bool, marks: Marks, post_key: Keys) -> Any:
     """Return `giving_up` for a single agent."""
-    return giving_up(np.int64(row), np.int64(root), np.int64(action), marks, post_key)
+    return giving_up(np.int64(row), np.int64(root), np.int64(action), np.float64(raised), marks, post_key)
 
 
 @inline_kernel

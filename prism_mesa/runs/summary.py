@@ -59,7 +59,7 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
         },
         "content": model.params.content,
         "writing": _writing_summary(model),
-        "guard_errors": dict(model.chart.guard_errors),
+        "guard_errors": dict(sum((chart.guard_errors for chart in model.platform.charts), Counter())),
         "guards_by_row": sorted(model.row_by_row_guards),
         "notes": [
             *(note for note in model.notes if note not in shown_elsewhere),

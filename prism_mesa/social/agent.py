@@ -117,7 +117,7 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     newcomer.attributes = platform.attributes.agent_values(agents, newcomer, platform.network)
     newcomer.membership[:] = WAITING  # until the next round opens
     platform.population.append(newcomer)
-    platform.population.state[row] = platform.chart.initial.code
+    platform.population.state[row] = platform.charts[0].initial.code
     platform.history.grow(1)
     for exposure in (platform.exposure, platform.copies, platform.read_roots):
         exposure.grow(1)

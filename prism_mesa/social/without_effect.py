@@ -18,6 +18,7 @@ from prism_mesa.reasoner import ReasonerParams, asks_llm
 from prism_mesa.social.params import InterventionParams, SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns
+from prism_mesa.social.world.accounts import account_kinds
 from prism_mesa.social.world.build import StartingWorld
 from prism_mesa.without_effect import WithoutEffect, collect_marks
 
@@ -40,7 +41,8 @@ class ModelFacts:
     def __init__(
         self, platform: Platform, world: StartingWorld, *, has_own_reasoner: bool, has_own_chart: bool
     ) -> None:
-        reasoner, self.params, self.n = platform.reasoner, platform.params, len(platform.population)
+        reasoner, self.params = platform.reasoner, platform.params
+        self.n = len(platform.population) - len(account_kinds(self.params))
         self.kind, self.has_own_reasoner, self.has_own_chart = reasoner.kind, has_own_reasoner, has_own_chart
         self.has_open_choices = any(
             len(options) > 1 for tables in platform.tables_by_kind for options in tables.option_sets
@@ -74,7 +76,8 @@ def _llm_rule(names: str, when: Callable[[ModelFacts], bool], why: str) -> Rule:
 
 
 def _is_profiled(column: str, facts: ModelFacts) -> bool:
-    return column in facts.profile_columns
+    is_set = all(getattr(account, column, None) is not None for account in facts.params.accounts)
+    return column in facts.profile_columns and is_set
 
 
 _LLM_KEYS: Final = llm_keys(ReasonerParams)

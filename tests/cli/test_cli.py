@@ -144,6 +144,17 @@ def test_a_chart_of_ones_own_is_found_in_the_working_directory(prism):
 
 
 @pytest.mark.slow
+def test_each_kind_of_account_has_a_picture_of_its_own_chart(prism):
+    kinds = '{name: a, n: 1, chart: "prism_mesa.social.behavior:social_chart"}, {name: b, n: 1}'
+    kinds += ", {name: social, n: 1, engages: {like: post.likes > 2}}"
+    code, out, _ = prism("chart", f"accounts=[{kinds}]", "statechart.oracle_enabled=false", "--json")
+    charts = json.loads(out)["charts"]
+    assert (code, [chart.get("account") for chart in charts]) == (0, [None, "a", "social"])
+    assert len({chart["picture"] for chart in charts}) == 3
+    assert charts[0]["findings"] == charts[1]["findings"]
+
+
+@pytest.mark.slow
 def test_of_a_study_file_the_chart_of_each_arm_is_shown_once(prism):
     Path("chart_of_an_arm.py").write_text(
         "from prism_mesa import F\nfrom prism_mesa.social.behavior import build_chart\n"

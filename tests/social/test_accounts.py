@@ -1,15 +1,20 @@
 """Accounts of several kinds: they shift no other draw, follow their own rules or chart, and are counted by kind."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pandas as pd
 import pytest
 from worlds import differing, ran, small
 
 from prism_mesa import Config, run
+from prism_mesa.analysis.explain.why import why
 from prism_mesa.api.runs import branch
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.replay import replay
 from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import build_chart
 from prism_mesa.social.model import SocialModel
 
 SOURCES = {"group": {"of": "agent", "values": ["source", "rest"], "share": [0.3, 0.7]}}
@@ -163,3 +168,70 @@ def test_accounts_join_a_graph_from_a_file_and_branch_and_replay_alike(tmp_path)
         )
         pd.testing.assert_frame_equal(first, second)
     assert replay(whole.run_dir).equal
+
+
+@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
+def test_effects_above_0_leave_alone_what_expressions_decide(scheduler):
+    people = {"agents_threshold_mean": 1, "agents_threshold_sd": 0, "agents_band": 0, "utility_sensitivity": 0.01}
+    accounts = [BOTS | {"engages": {"reshare": "post.likes >= 0"}}]
+    plain, raised, lowered = (
+        world(
+            accounts,
+            **people,
+            agents_hours=None,
+            scheduler=scheduler,
+            interventions=[{"at": 0, "label": {"effect": e}}],
+        )
+        for e in ({"reply": -1.0}, {"like": 1.0}, {"reshare": -5.0})
+    )
+    assert plain.totals["reshares"] > 20
+    assert raised.recorder.tables["engagements"] == plain.recorder.tables["engagements"]
+    assert lowered.totals["reshares"] < 0.5 * plain.totals["reshares"]
+
+
+def test_errors_of_guards_of_accounts_are_in_the_summary(tmp_path, monkeypatch):
+    module = ModuleType("charts_of_accounts")
+    module.raising = build_chart(engages=lambda _, post: 1 / 0 if post.likes > 0 else True)
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    agents = {"n": 40, "post_rate": 0.5, "hours": None, "threshold_mean": 0}
+    accounts = [BOTS | {"chart": "charts_of_accounts:raising"}]
+    config = Config(rounds=6, agents=agents, reasoner={"kind": "rule"}, accounts=accounts)
+    with pytest.warns(NotedWarning, match="ZeroDivisionError"):
+        result = run(config, out=tmp_path, pictures=False)
+    [times] = result.summary["guard_errors"].values()
+    assert times > 0
+
+
+def test_an_attribute_of_your_own_named_account_is_refused():
+    for declared in ({"of": "post", "values": ["agent", "x"]}, {"of": "agent", "values": ["agent", "x"]}):
+        with pytest.raises(ConfigError, match="attributes: account"):
+            SocialModel(accounts=[BOTS], agents_n=30, attributes={"account": declared})
+
+
+def test_notes_on_files_are_about_the_other_agents(tmp_path):
+    edges, profiles = tmp_path / "edges.csv", tmp_path / "profiles.csv"
+    edges.write_text("src,dst\n" + "\n".join(f"u{k},u{(k + 1) % 20}" for k in range(20)))
+    profiles.write_text("agent,post_rate\n" + "\n".join(f"u{k},0.5" for k in range(20)))
+    files = {"network_edges": str(edges), "agents_profiles": str(profiles), "agents_post_rate": 0.2}
+
+    def notes(n, **account):
+        return SocialModel(accounts=[{"name": "pages", "n": 4} | account], agents_n=n, **files).notes
+
+    assert not [note for note in notes(20) if note.startswith("agents.")]
+    with pytest.warns(NotedWarning, match=r"agents\.n: .* 20 agents; agents\.post_rate: no effect"):
+        notes(24, post_rate=0.1)
+
+
+def test_ids_of_accounts_are_not_those_of_agents(tmp_path):
+    edges = tmp_path / "edges.csv"
+    edges.write_text("src,dst\nbots 2,u1\nu1,u2\n")
+    with pytest.raises(ConfigError, match=r"accounts: .*'bots 2'"):
+        SocialModel(accounts=[BOTS], network_edges=str(edges))
+
+
+def test_an_explanation_draws_the_action_among_those_that_can_be_chosen(recorded):
+    engaged = table(recorded, "engagements").query("80 <= agent < 86")
+    row = int(engaged["agent"].iloc[0])
+    moves = [move for part in why(recorded.run_dir, str(row)).rounds for move in part.moves if move.action]
+    assert moves
+    assert all(move.action_shares == {"reshare": 1.0} for move in moves)

@@ -216,6 +216,16 @@ def test_each_arm_has_the_figure_and_the_transitions_of_its_own_chart(odd_of_arm
     assert "picky: as the transitions of own_parts:picky from evaluating define it" in shown(section).text
 
 
+def test_accounts_have_the_figure_and_the_transitions_of_their_own_chart(odd_of_arms):
+    bots = {"name": "bots", "n": 2, "engages": {"like": "post.likes > 7"}}
+    picky = {"name": "picky", "n": 2, "chart": "own_parts:picky"}
+    section = odd_of_arms(plain={}, mixed={"accounts": [bots, {"name": "pages", "n": 2}, picky]})
+    assert len(all_pictures((section,))) == 4  # two of the agents, because their words differ
+    assert ["evaluating", "decides", "post.likes > 7", "composing"] in [row[:4] for row in shown(section).rows()]
+    text = odd_text({("a",): Config(accounts=[picky])})
+    assert "own_parts:picky, a module of the user's own, which is not loaded" in text
+
+
 @pytest.mark.parametrize(
     ("settings", "text"),
     [

@@ -207,7 +207,7 @@ def _move_lines(explanation: Explanation, move: Move) -> Iterator[str]:
     if move.answer is not None and move.question is not None:
         yield from _open_choice_lines(explanation, move, move.answer, move.question)
     if move.action is not None:
-        shares = ", ".join(f"{action} {share:.2f}" for action, share in explanation.agent.propensities.items())
+        shares = ", ".join(f"{action} {share:.2f}" for action, share in move.action_shares.items())
         draw_text = f"with these stacked from 0 to 1, its draw of {move.action_draw:.3f} falls on {move.action}"
         yield f"      Its action is drawn from its habits ({shares}): {draw_text}."
 

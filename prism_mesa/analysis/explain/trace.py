@@ -20,6 +20,7 @@ from prism_mesa.social.content.activity import ActivityKind
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.acts import giving_up_text
 from prism_mesa.social.round.choices import ask_single, choice_draws
+from prism_mesa.social.round.effects import action_shares
 from prism_mesa.social.round.presence import online_draws, online_probabilities
 from prism_mesa.social.state.population import NO_POST
 from prism_mesa.social.state.posts import POST
@@ -38,6 +39,7 @@ class Move:
         draw: The keyed draw in [0, 1) that decided an open choice.
         stored_answer: The LLM's answer in the ledger, if any.
         action_draw: The draw of the pending action, if the agent began composing.
+        action_shares: The actions from which it is drawn, and their shares.
         words: The words that the agent added to a reply or reshare.
         log_odds: The terms of the post's utility other than relevance (`Platform.log_odds`).
         feed_note: Why the post was at its place in the feed.
@@ -57,6 +59,7 @@ class Move:
     stored_answer: StoredAnswer | None = None
     action: str | None = None
     action_draw: float = 0.0
+    action_shares: dict[str, float] = field(default_factory=dict)
     words: str = ""
     log_odds: dict[str, float] = field(default_factory=dict)
     feed_note: str = ""
@@ -216,6 +219,10 @@ class TracedAgent(SocialAgent):
             self._current_move.action = self.pending_action
             draws = model.streams.uniform("action", self.row, round_=model.round, tick=model.tick)
             self._current_move.action_draw = float(draws[0])
+            with self._acting():
+                shares = action_shares(model.platform, self.row)
+            total = sum(shares.values()) or 1.0
+            self._current_move.action_shares = {ACTIONS[index]: share / total for index, share in shares.items()}
         self.rounds[-1].moves.append(self._current_move)
         return self._current_move.target
 

@@ -246,7 +246,8 @@ def gives_up(
     acted_on = find_trigger_post(row, trigger, post, world)
     if acted_on < 0:
         return False
-    mark = giving_up(row, np.int64(posts.root[acted_on]), chart.engages[target], marks, posts.key)
+    raised = np.float64(len(chart.action_program) == 0)
+    mark = giving_up(row, np.int64(posts.root[acted_on]), chart.engages[target], raised, marks, posts.key)
     if mark >= 0:
         index = np.uint32(out.size[GIVEN_UP])
         out.given_up[0, index] = tick
@@ -352,7 +353,7 @@ def action_draw(tick: Any, row: Any, world: World) -> Any:
 def choose_action(tick: Any, row: Any, post: Any, loaded: Any, registers: Floats, world: World) -> Any:
     """Choose the action that an account composes among those whose condition is true, by its propensities.
 
-    Return the post that is loaded into registers. This is equivalent to `social.round.effects.choose_action`.
+    Return the post that is loaded into registers. This is equivalent to `social.round.effects.apply_effects`.
     """
     people, action_program = world.people, world.chart.action_program
     if post >= 0 and loaded != post:

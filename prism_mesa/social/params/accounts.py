@@ -1,5 +1,6 @@
 """Parameters of accounts: further agents that differ from the others, such as bots or news pages."""
 
+from collections.abc import Sequence
 from typing import Annotated, Final, Self
 
 from pydantic import Field, model_validator
@@ -60,8 +61,7 @@ class AccountParams(Params):
         return self
 
 
-def account_attribute(accounts: tuple[AccountParams, ...]) -> dict[str, AttributeParams]:
-    """Return the attribute `account`, by name; nothing without accounts."""
-    names = (NO_ACCOUNT, *(account.name for account in accounts))
-    share = (1.0, *(0.0 for _ in accounts))  # agents that join later are none of them
-    return {ACCOUNT: AttributeParams(of="agent", values=names, share=share)} if accounts else {}
+def account_attribute(names: Sequence[str]) -> AttributeParams:
+    """Return the attribute `account` for kinds with these names."""
+    share = (1.0, *(0.0 for _ in names))  # agents that join later are none of them
+    return AttributeParams(of="agent", values=(NO_ACCOUNT, *names), share=share)

@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params, Seed, merge_values, nest_keys, short_repr
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.social.params.accounts import ACCOUNT, NO_ACCOUNT, AccountParams, account_attribute
+from prism_mesa.social.params.accounts import ACCOUNT, AccountParams, account_attribute
 from prism_mesa.social.params.agents import AgentsParams
 from prism_mesa.social.params.attributes import (
     AttributeParams,
@@ -121,10 +121,11 @@ class SocialParams(Params):
         names = [account.name for account in self.accounts]
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise ValueError(f"accounts: two have the name {twice!r}: give each its own")
-        declared = self.attributes.get(ACCOUNT)
-        if self.accounts and declared is not None and (declared.values or ("",))[0] != NO_ACCOUNT:
+        declared = self.attributes.get(ACCOUNT)  # a recorded configuration has it
+        if names and declared is not None and declared != account_attribute(list(map(str, declared.values or ()))[1:]):
             raise ValueError(f"attributes: {ACCOUNT}: accounts declare this attribute: rename yours")
-        self.attributes.update(account_attribute(self.accounts))
+        if names:
+            self.attributes[ACCOUNT] = account_attribute(names)
         return self
 
     @model_validator(mode="after")

@@ -398,7 +398,8 @@ def giving_up_text(platform: Platform) -> str:
     index, act = _marking_acts(platform)[mark]
     if act.friction is not None and act.friction.draft is not None:
         return f"'{act_key(index, act)}' stops {act.friction.abandon:.2g} of such replies"
-    factor = exp(act.log_factors[action] - max(0.0, *act.log_factors))
+    raised = 0.0 if platform.tables.engages else max(0.0, *act.log_factors)
+    factor = exp(act.log_factors[action] - raised)
     return f"'{act_key(index, act)}' multiplies the chance of its {ACTIONS[action]} by {factor:.2g}"
 
 

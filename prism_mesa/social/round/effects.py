@@ -86,7 +86,7 @@ def apply_effects(
         draw = platform.streams.uniform("action", row, round_=platform.round, tick=tick)[0]
         population.pending_action[row] = int(draw >= like) + int(draw >= like + reply)
         if platform.tables.engages:
-            population.pending_action[row] = choose_action(platform, row, float(draw))
+            population.pending_action[row] = _choose_action(platform, row, float(draw))
     action = ACTION_INDICES.get(target)
     if action is not None and post != NO_POST and not note_engagement(platform, row, post, action):
         platform.totals["repeated"] += 1
@@ -95,14 +95,22 @@ def apply_effects(
         population.pending_action[row] = NO_ACTION
 
 
-def choose_action(platform: Platform, row: int, draw: float) -> int:
-    """Return the action that an account composes among those whose condition is true, by its propensities."""
+def action_shares(platform: Platform, row: int) -> dict[int, float]:
+    """Return the propensities of the actions that an agent can compose; accounts only those whose condition is true."""
+    engages, propensities = platform.tables.engages, platform.population.propensities[row].tolist()
+    if not engages:
+        return dict(enumerate(propensities))
     agent, post = platform.agent_objects.agent(row), platform.post(int(platform.population.current_post[row]), row)
-    shares = {
-        ACTIONS.index(action): float(platform.population.propensities[row, ACTIONS.index(action)])
-        for action in ACTIONS
-        if action in platform.tables.engages and _is_true(platform.tables.engages[action], agent, post)
+    return {
+        index: propensities[index]
+        for index, action in enumerate(ACTIONS)
+        if action in engages and _is_true(engages[action], agent, post)
     }
+
+
+def _choose_action(platform: Platform, row: int, draw: float) -> int:
+    """Return the action that an account composes: one of `action_shares`."""
+    shares = action_shares(platform, row)
     left, chosen = sum(shares.values()) * draw, 0
     for action, share in shares.items():
         chosen = action if left >= 0 else chosen
@@ -119,17 +127,22 @@ def _is_true(condition: Expression, agent: object, post: object) -> bool:
 
 def must_give_up(platform: Platform, row: int, post: int, target: AgentState | None) -> bool:
     """Return whether an agent will give up the action of a target state, whatever it would write."""
-    action, marks = ACTION_INDICES.get(target) if target is not None else None, platform.marks
-    if action is None or post == NO_POST or not len(marks.key):
+    action = ACTION_INDICES.get(target) if target is not None else None
+    if action is None or post == NO_POST or not len(platform.marks.key):
         return False
-    return bool(first_giving_up(row, int(platform.posts.root[post]), action, marks, platform.posts.key) >= 0)
+    return _giving_up(platform, row, post, action) >= 0
+
+
+def _giving_up(platform: Platform, row: int, post: int, action: int) -> int:
+    key, raised = platform.posts.key, not platform.tables.engages
+    return int(first_giving_up(row, int(platform.posts.root[post]), action, raised, platform.marks, key))
 
 
 def give_up(platform: Platform, row: int, post: int, action: int) -> bool:
     """Return whether an agent gives up an action because of a label or friction, and note it."""
     if not len(platform.marks.key):
         return False
-    mark = first_giving_up(row, int(platform.posts.root[post]), action, platform.marks, platform.posts.key)
+    mark = _giving_up(platform, row, post, action)
     if mark >= 0:
         event = tuple(np.array([[platform.tick], [row], [post], [action], [mark]], np.int32))
         platform.events.given_up.append(event)

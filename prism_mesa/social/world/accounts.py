@@ -37,8 +37,11 @@ def own_chart(params: SocialParams, kind: int) -> Statechart | None:
     account = params.accounts[kind]
     if account.engages:
         chart = make_account_chart(read_conditions(account), account.name)
-        return configure_chart(params.statechart, asks_action=False, chart=chart)
-    return load_chart(account.chart, f"accounts: {kind}: chart") if account.chart is not None else None
+    elif account.chart is not None:
+        chart = load_chart(account.chart, f"accounts: {kind}: chart")
+    else:
+        return None
+    return configure_chart(params.statechart, asks_action=False, chart=chart)
 
 
 def with_accounts(network: FollowNetwork, params: SocialParams, streams: Streams) -> FollowNetwork:

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from prism_mesa.errors import DataError, format_count
+from prism_mesa.errors import ConfigError, DataError, format_count
 from prism_mesa.kernels.network import sum_rows
 from prism_mesa.params import explicit_values
 from prism_mesa.snapshot import Plain, from_plain
@@ -146,7 +146,10 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     schedule = schedule.with_seeded(seeded)
     if params.accounts:
         network = with_accounts(network, params, agent_streams)
-        population.append(draw_accounts(network, topics, source, params, agent_streams))
+        people = draw_accounts(network, topics, source, params, agent_streams)
+        if len(twice := np.flatnonzero(ids.rows_of(list(people.ids)) >= 0)):
+            raise ConfigError(f"accounts: the network has an agent {people.ids[twice[0]]!r}, too: choose another name")
+        population.append(people)
     return StartingWorld(network, corpus, topics, population, schedule, seeded, notes, warned, profiles.columns, source)
 
 

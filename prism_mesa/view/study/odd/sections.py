@@ -21,6 +21,7 @@ from prism_mesa.runs.recorded import PACKAGE_PREFIX
 from prism_mesa.social.behavior import configure_chart
 from prism_mesa.social.round import run_round
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
+from prism_mesa.social.world.accounts import own_chart
 from prism_mesa.statechart import TIMEOUT, Statechart, draw_chart
 from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.result import StudyResult
@@ -97,19 +98,21 @@ def _protocol_sections(
     return Section("odd-purpose", "1. Purpose and patterns", purpose), *merge_sections(by_arm)
 
 
-def _chart(config: Config, *, load: bool) -> Statechart | str:
-    """Return the chart that a configuration names, or the reason why it is not loaded."""
-    name = config.statechart.chart
+def _chart(config: Config, *, load: bool, kind: int | None = None) -> Statechart | str | None:
+    """Return the chart of the agents, or that of a kind of account (None: the agents'), or why it is not loaded."""
+    name = config.statechart.chart if kind is None else config.accounts[kind].chart
     if name is not None and not name.startswith(PACKAGE_PREFIX) and not load:
         return f"The chart is {name}, a module of the user's own, which is not loaded here."
     try:
+        if kind is not None:
+            return own_chart(config, kind)
         return configure_chart(config.statechart, asks_action=config.reasoner.asks_action)
     except PrismError as error:  # the user's module may be missing here
         return str(error)
 
 
 def odd_sections(
-    config: Config, chart: Statechart | str, varied_keys: Collection[str] = (), *, load: bool = True
+    config: Config, chart: Statechart | str | None, varied_keys: Collection[str] = (), *, load: bool = True
 ) -> tuple[Section, ...]:
     """Return the elements of the protocol after the first, for one configuration.
 
@@ -121,7 +124,7 @@ def odd_sections(
     """
     return (
         _entities(config),
-        _process(config, chart),
+        _process(config, chart, load=load),
         Section("odd-concepts", "4. Design concepts", (Facts(words.design_concepts(config)),)),
         _initialization(config),
         Section("odd-input", "6. Input data", (_input(config),)),
@@ -154,23 +157,29 @@ def _entities(config: Config) -> Section:
     return Section("odd-entities", "2. Entities, state variables, and scales", (Facts(scales), variables))
 
 
-def _process(config: Config, chart: Statechart | str) -> Section:
-    """Return the steps of a round, from the docstring of `run_round`, and the chart."""
+def _process(config: Config, chart: Statechart | str | None, *, load: bool) -> Section:
+    """Return the steps of a round, from the docstring of `run_round`, and the charts."""
     paragraphs = [" ".join(part.split()) for part in (run_round.__doc__ or "").split("\n\n")]
     numbered = next(text for text in paragraphs if text.startswith("1. "))
     steps = re.findall(r"(\d+)\. (\w+): (.*?)(?= \d+\. |$)", numbered)
     rows = [(number, Code(name), code_spans(text)) for number, name, text in steps]
     columns = (Column("", number=True), Column("step"), Column("what happens", long=True))
+    owner = "every agent that has no chart of its own" if config.accounts else "every agent"
+    charts = [(owner, "", chart)]
+    for kind, account in enumerate(config.accounts):
+        charts.append((f"accounts {account.name}", f"-{kind}", _chart(config, load=load, kind=kind)))
     blocks = (
         Paragraph("A round has these steps, in this order:"),
         simple_table(columns, rows),
         Paragraph(code_spans(paragraphs[-1])),
-        *([Paragraph(chart, note=True)] if isinstance(chart, str) else _transitions(config, chart)),
+        *(block for owner, suffix, chart in charts for block in _chart_blocks(config, chart, owner, suffix)),
     )
     return Section("odd-process", "3. Process overview and scheduling", blocks)
 
 
-def _transitions(config: Config, chart: Statechart) -> list[Block]:
+def _chart_blocks(config: Config, chart: Statechart | str | None, owner: str, suffix: str) -> list[Block]:
+    if not isinstance(chart, Statechart):
+        return [Paragraph(chart, note=True)] if chart else []
     rows: list[doc.Row] = []
     chooses = "the oracle chooses" if chart.oracle_enabled else "the first target in this list is taken"
     for transition in sorted(chart.transitions, key=lambda transition: STATES.index(transition.source)):
@@ -186,10 +195,12 @@ def _transitions(config: Config, chart: Statechart) -> list[Block]:
         f"A state without its own number of ticks times out after the agent's threshold ({ticks} ticks by default). "
         "Next to rows with guards, a row without a guard means else."
     )
-    picture = "The statechart of every agent. A diamond marks a choice that the chart leaves open."
+    picture = f"The statechart of {owner}. A diamond marks a choice that the chart leaves open."
     return [
-        doc.Picture("statechart", picture, _Drawing(tuple(rows), chart)),
-        doc.Fold("All transitions", (simple_table(columns, rows, caption),)),
+        doc.Picture(f"statechart{suffix}", picture, _Drawing(tuple(rows), chart)),
+        doc.Fold(
+            f"All transitions of {owner}" if suffix else "All transitions", (simple_table(columns, rows, caption),)
+        ),
     ]
 
 

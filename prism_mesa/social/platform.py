@@ -26,7 +26,7 @@ from prism_mesa.snapshot import Plain, Restorable, restore_object, take_snapshot
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.feeds import Depths
 from prism_mesa.social.round.walk_tables import WalkBufferPool, WalkTables
-from prism_mesa.social.state.assignments import Assignments
+from prism_mesa.social.state.act_state import ActState
 from prism_mesa.social.state.events import Clock, Engagements, Events, PendingAnswers
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.feeds import Feeds
@@ -35,7 +35,6 @@ from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import IDENTITY_COLUMNS, NO_POST, History, Rows
-from prism_mesa.social.state.post_acts import PostActs
 from prism_mesa.social.state.posts import Posts, similarities, to_relevance
 from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import RecordedAgents
@@ -120,8 +119,7 @@ class Platform(Restorable):
         copies: With `feed.repeats`, the posts that each agent has read.
         read_roots: With `feed.repeats`, the roots of these posts, one entry per impression.
         engagements, relations: Likes and reshares so far; mutes, blocks and reports so far.
-        assignments: The agents that named interventions treat, and their control.
-        post_acts: The posts and accounts that interventions have met.
+        act_state: The agents that interventions treat, and the posts and accounts that they have met.
         session_worth: What the last sessions of agents were worth to them, with `agents.returns`.
         marks: The labels and frictions of this round, until its commit.
         group_counts: Impressions and engagements by group of agents, for bridging feeds.
@@ -146,8 +144,8 @@ class Platform(Restorable):
     """
 
     saved_fields = tuple(
-        "population posts history exposure depths copies read_roots engagements group_counts relations assignments "
-        "post_acts session_worth opinions liked notebook outcomes recorded round tick first_of_round events pending "
+        "population posts history exposure depths copies read_roots engagements group_counts relations act_state "
+        "session_worth opinions liked notebook outcomes recorded round tick first_of_round events pending "
         "leaving counts totals sources written kind_counts agent_ticks row_by_row_guards notes".split()
     )
     agent_objects: AgentObjects
@@ -185,8 +183,8 @@ class Platform(Restorable):
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.copies, self.read_roots = (Exposure(n if params.feed.repeats else 0) for _ in range(2))
-        self.engagements, self.relations, self.assignments = Engagements(), Relations(), Assignments()
-        self.post_acts, self.marks, self.session_worth = PostActs(), NO_MARKS, SessionWorth()
+        self.engagements, self.relations, self.act_state = Engagements(), Relations(), ActState()
+        self.marks, self.session_worth = NO_MARKS, SessionWorth()
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
         self.recorded = RecordedAgents(params.records, n, streams)

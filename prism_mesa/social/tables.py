@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, CHURN_EVENTS, FOLLOW_EVENTS, FOLLOW_REASONS, POST_KINDS
+from prism_mesa.social.state.act_state import GROUPS
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.social.state.assignments import GROUPS
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.statechart import STATES
 from prism_mesa.tables import Column, TableSchema, index_tables

@@ -77,7 +77,7 @@ class RankedFeed:
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row, platform = model, row, model.platform
         rows = np.array([row])
-        feeds = platform.feeds.assign(rows, AgentColumns(platform, rows), platform.assignments)
+        feeds = platform.feeds.assign(rows, AgentColumns(platform, rows), platform.act_state)
         [(_, self.params, user_feed)] = feeds
         n_agents, current_round = len(platform.population), platform.round
         [(_, acts)] = feed_acts(platform, rows).split(rows, self.params)

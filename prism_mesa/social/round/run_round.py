@@ -96,7 +96,7 @@ def _rank(platform: Platform, is_online: npt.NDArray[np.bool_]) -> Rows:
     sort_posts = cache(
         partial(make_outbox, platform.posts, platform.params.feed, len(population), now, threads, all_acts)
     )
-    for group, params, feed in platform.feeds.assign(readers, agents, platform.assignments):
+    for group, params, feed in platform.feeds.assign(readers, agents, platform.act_state):
         for rows, acts in all_acts.split(group, params):
             rank_feeds(
                 rows,

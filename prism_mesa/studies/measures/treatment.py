@@ -18,7 +18,7 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ConfigError, printable
 from prism_mesa.runs.config import Config
 from prism_mesa.social.params.interventions import InterventionParams
-from prism_mesa.social.state.assignments import GROUPS
+from prism_mesa.social.state.act_state import GROUPS
 from prism_mesa.social.state.posts import POST
 from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.measures.engagement import stay_intervals

@@ -311,6 +311,8 @@ class Platform(Restorable):
 
     def kinds(self, rows: Rows) -> Rows:
         """Return the kind of each agent."""
+        if len(self.charts) == 1:
+            return np.zeros(len(rows), np.int64)
         places = np.clip(rows - self._first_account + 1, 0, len(self._account_kinds) - 1)
         return np.asarray(self._account_kinds[places])
 
@@ -326,12 +328,6 @@ class Platform(Restorable):
         """Return the initial state of each agent."""
         return np.array([chart.initial.code for chart in self.charts])[self.kinds(rows)]
 
-    def count_kinds(self, is_counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """Return the number of agents of each kind that a mask marks."""
-        if len(self.charts) == 1:
-            return np.array([np.count_nonzero(is_counted)])
-        return np.bincount(self.kinds(np.flatnonzero(is_counted)), minlength=len(self.charts))
-
     def count_states(self, rows: Rows) -> npt.NDArray[np.int64]:
         """Return the number of agents of each kind in each state, shape (kinds, 1, states)."""
         codes = self.kinds(rows) * len(STATES) + self.population.state[rows]
@@ -344,8 +340,8 @@ class Platform(Restorable):
 
     def begin_events(self) -> None:
         """Copy uncommitted events, so that the buffers that hold them can be reused."""
-        events_of_walks = self.events.impressions, self.events.engagements, self.events.moves, self.events.given_up
-        for events in events_of_walks:
+        walks = self.events
+        for events in (walks.impressions, walks.engagements, walks.moves, walks.given_up):
             events[:] = [tuple(map(np.copy, columns)) for columns in events]
         self.walk_buffers.begin_round()
 

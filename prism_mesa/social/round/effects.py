@@ -98,10 +98,11 @@ def apply_effects(
 def choose_action(platform: Platform, row: int, draw: float) -> int:
     """Return the action that an account composes among those whose condition is true, by its propensities."""
     agent, post = platform.agent_objects.agent(row), platform.post(int(platform.population.current_post[row]), row)
+    propensities, engages = platform.population.propensities[row].tolist(), platform.tables.engages
     shares = {
-        ACTIONS.index(action): float(platform.population.propensities[row, ACTIONS.index(action)])
-        for action in ACTIONS
-        if action in platform.tables.engages and _is_true(platform.tables.engages[action], agent, post)
+        i: propensities[i]
+        for i, action in enumerate(ACTIONS)
+        if action in engages and _is_true(engages[action], agent, post)
     }
     left, chosen = sum(shares.values()) * draw, 0
     for action, share in shares.items():
@@ -117,25 +118,26 @@ def _is_true(condition: Expression, agent: object, post: object) -> bool:
         return False
 
 
-def must_give_up(platform: Platform, row: int, post: int, target: AgentState | None) -> bool:
-    """Return whether an agent will give up the action of a target state, whatever it would write."""
-    action, marks = ACTION_INDICES.get(target) if target is not None else None, platform.marks
-    if action is None or post == NO_POST or not len(marks.key):
-        return False
-    return bool(first_giving_up(row, int(platform.posts.root[post]), action, marks, platform.posts.key) >= 0)
+def find_mark(platform: Platform, row: int, post: int, target: AgentState | None) -> int:
+    """Return the label or friction for which an agent gives up the action of a target state, or -1.
+
+    It is an index into `Platform.marks`. Frictions on drafts are not considered.
+    """
+    if target not in ACTION_INDICES or post == NO_POST or not len(platform.marks.key):
+        return -1
+    root, posts = int(platform.posts.root[post]), platform.posts
+    return int(first_giving_up(row, root, ACTION_INDICES[target], platform.marks, posts.key))
 
 
-def give_up(platform: Platform, row: int, post: int, action: int) -> bool:
-    """Return whether an agent gives up an action because of a label or friction, and note it."""
-    if not len(platform.marks.key):
-        return False
-    mark = first_giving_up(row, int(platform.posts.root[post]), action, platform.marks, platform.posts.key)
+def give_up(platform: Platform, row: int, post: int, target: AgentState) -> bool:
+    """Return whether an agent gives up the action of a target state because of a label or friction, and note it."""
+    mark, action = find_mark(platform, row, post, target), ACTION_INDICES.get(target)
     if mark >= 0:
         event = tuple(np.array([[platform.tick], [row], [post], [action], [mark]], np.int32))
         platform.events.given_up.append(event)
-    if mark < 0 and action == REPLY and platform.marks.drafts:
+    elif action == REPLY and platform.marks.drafts and post != NO_POST:
         return bool(review_drafts(platform, *(np.array([value]) for value in (platform.tick, row, post)))[0])
-    return bool(mark >= 0)
+    return mark >= 0
 
 
 def note_engagement(

@@ -19,7 +19,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import review_drafts
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, TickAnswers, ask, collect_answers, needs_no_llm
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.effects import must_give_up, rollback_on_error
+from prism_mesa.social.round.effects import find_mark, rollback_on_error
 from prism_mesa.social.round.walk import Stopped, join_starts, make_starts, select_starts, walk_agents
 from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import STATES, Expression, run_action
@@ -75,7 +75,7 @@ def _open_round(platform: Platform, online: Rows) -> Starts:
         starts = join_starts([starts, make_starts(active, 0)])
     is_idle = population.present.copy()
     is_idle[starts.rows] = False
-    platform.kind_counts[:, :, IDLE.code] += platform.count_kinds(is_idle)[:, np.newaxis]
+    platform.kind_counts += platform.count_states(np.flatnonzero(is_idle))
     return starts
 
 
@@ -253,7 +253,7 @@ def _run_actions(choices: _Choices, taken: Rows, starts: Starts) -> None:
     acting = [i for i, transition in enumerate(transitions) if transition.action is not None]
     for i in np.flatnonzero(np.isin(taken, acting)).tolist() if acting else ():
         row, post = int(choices.agents.rows[i]), int(choices.posts.posts[i])
-        if must_give_up(platform, row, post, transitions[taken[i]].target):
+        if find_mark(platform, row, post, transitions[taken[i]].target) >= 0:
             continue
         try:
             with rollback_on_error(platform, row):

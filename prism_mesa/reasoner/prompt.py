@@ -153,10 +153,7 @@ def question_prompt(question: Question, *, lettered: bool | None = False, reason
         name, history = "", ()
         if post is not None:
             post = Post(
-                text=post.text,
-                media_type=post.media_type,
-                media_description=post.media_description,
-                about=post.about,
+                text=post.text, media_type=post.media_type, media_description=post.media_description, about=post.about
             )
     return build_reasoner_prompt(
         name,

@@ -166,6 +166,7 @@ class GuardWarnings:
 
 
 def guards_that_always_fail(charts: Sequence[Statechart]) -> str:
-    """Return a list, as text, of guards that raised in all of at least `MIN_EVALUATIONS` evaluations."""
+    """Return a message on guards that raised in all of at least `MIN_EVALUATIONS` evaluations; empty without any."""
     guards = [guard for chart in charts for guard in chart.failing_guards() if guard.always_fails]
-    return "; ".join(str(guard) for guard in guards if guard.n_errors >= MIN_EVALUATIONS)
+    text = "; ".join(str(guard) for guard in guards if guard.n_errors >= MIN_EVALUATIONS)
+    return f"{text}; correct or remove it ('prism chart' shows its place)" if text else ""

@@ -41,9 +41,8 @@ from prism_mesa.social.state.sampling import RecordedAgents
 from prism_mesa.social.state.session_worth import SessionWorth
 from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.social.world.accounts import account_kinds, read_conditions
-from prism_mesa.social.world.archetypes import make_archetypes
 from prism_mesa.social.world.build import KEPT_COLUMNS, StartingWorld, world_to_keep
-from prism_mesa.social.world.llms import assign_llms
+from prism_mesa.social.world.llms import assign_llms, make_archetypes
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
+from functools import partial
 from numbers import Real
 from operator import attrgetter
 from typing import Any, Final, Self, overload
@@ -15,15 +16,7 @@ from prism_mesa.errors import AgentError, StateTypeError, format_count, one_line
 from prism_mesa.llm.text import clean_text
 from prism_mesa.markup import card_html, chip_html, facts_html, fold_html, html_or_repr, table_html
 from prism_mesa.reasoner import Question, make_question
-from prism_mesa.social.behavior import (
-    ABANDONS,
-    COMPOSING,
-    IDLE,
-    IS_INTERESTED,
-    SEES_POST,
-    SHOULD_ENGAGE,
-    next_trigger,
-)
+from prism_mesa.social.behavior import ABANDONS, COMPOSING, IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import must_ask
 from prism_mesa.social.round.choices import ask_single

@@ -225,10 +225,6 @@ class AssignParams(Params):
     )
 
 
-def _settings_text(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in settings.items())
-
-
 def _label_text(label: LabelParams) -> str:
     if label.effect is None:
         return f"labels {label.posts_text}; the LLM decides what readers make of it"
@@ -265,12 +261,13 @@ class InterventionParams(Params):
         description="share of the agents that is treated at random, the others are its control; null: all of them",
     )
     assign: AssignParams | None = Field(None, description="assign whole groups of agents; null: agent by agent")
-    set: Annotated[dict[str, Any], Act(_settings_text)] = Field(default_factory=dict, description="dotted key: value")
+    set: Annotated[
+        dict[str, Any], Act(lambda settings: ", ".join(f"{key}={value}" for key, value in settings.items()))
+    ] = Field(default_factory=dict, description="dotted key: value")
     label: Annotated[LabelParams | None, Act(_label_text)] = Field(None, description="label posts")
-    friction: Annotated[
-        FrictionParams | None,
-        Act(_friction_text),
-    ] = Field(None, description="ask agents before an action; some give it up")
+    friction: Annotated[FrictionParams | None, Act(_friction_text)] = Field(
+        None, description="ask agents before an action; some give it up"
+    )
     cap: Annotated[CapParams | None, Act(lambda act: f"allows up to {act.reshares} reshares of each root")] = Field(
         None, description="limit the reshares of each root"
     )

@@ -1,4 +1,4 @@
-"""Carry out acts of the platform as a round opens: which posts they meet, remove or label, and for which readers.
+"""Carry out acts of the platform as a round opens: whom they treat, and which posts they meet, remove or label.
 
 An act on roots (`PostActParams`) meets a root in the first round in which its expression is true, with the counters as
 the round opens. It begins after its delay, and then stays until the intervention ends.
@@ -19,11 +19,11 @@ from prism_mesa.kernels.commit.orders import new_post_keys
 from prism_mesa.kernels.utility import NO_MARKS, Marks
 from prism_mesa.social.behavior import SCROLLING
 from prism_mesa.social.params import InterventionParams, SocialParams
-from prism_mesa.social.params.interventions import DelayParams, FilterParams, PostActParams, draft_expression
+from prism_mesa.social.params.interventions import COMMUNITY, DelayParams, FilterParams, PostActParams, draft_expression
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, CandidateColumns, PostColumns
 from prism_mesa.social.round.feeds import NO_FEED_ACTS, FeedActs, Int32
-from prism_mesa.social.state.act_state import CONTROL, NOT_ELIGIBLE, NOT_MET, NOT_SUSPENDED, TREATED
+from prism_mesa.social.state.act_state import CONTROL, NOT_ASSIGNED, NOT_ELIGIBLE, NOT_MET, NOT_SUSPENDED, TREATED
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.events import REPLY as REPLY_ACTION
 from prism_mesa.social.state.feeds import FEED_ACTS, Mask, is_true, read_expression, readable_fields, select_targets
@@ -112,6 +112,48 @@ def active_acts(platform: Platform, *kinds: str) -> Iterator[tuple[int, Interven
 def targets(platform: Platform, act: InterventionParams, rows: Rows) -> Mask:
     """Return which of some agents an intervention applies to."""
     return select_targets(act, rows, AgentColumns(platform, rows), platform.act_state)
+
+
+def assign_agents(platform: Platform) -> None:
+    """Assign agents to the named interventions that apply in this round, and note the groups of a new intervention.
+
+    With a `share`, an agent is assigned once: when the intervention begins, or when the agent joins. Otherwise the
+    agents that the intervention targets in any round are treated.
+    """
+    population, has_joined = platform.population, platform.population.has_joined
+    for act in platform.configured.interventions:
+        if act.name is None or not act.applies_in(platform.round):
+            continue
+        groups = platform.act_state.groups(act.name, len(population))
+        rows = np.flatnonzero(has_joined & (groups == NOT_ASSIGNED) if act.share is not None else has_joined)
+        if not len(rows):
+            continue
+        is_eligible = np.ones(len(rows), np.bool_)
+        if act.agents is not None:
+            is_eligible = is_true(act.agents, len(rows), AgentColumns(platform, rows))
+        if act.share is None:
+            groups[rows[is_eligible]] = TREATED
+            continue
+        # the draws depend only on seed, name, and agent or cluster: a larger share treats the same agents, and others
+        draws = platform.streams.uniform(f"assign {act.name}", _clusters(platform, act, rows))
+        drawn = np.where(draws < act.share, TREATED, CONTROL)
+        groups[rows] = np.where(is_eligible, drawn, NOT_ELIGIBLE)
+        if act.at == platform.round:
+            n_treated, n_eligible = np.count_nonzero(groups == TREATED), int(is_eligible.sum())
+            platform.notes += (
+                f"interventions: {act.name}: treats {n_treated:,} of {n_eligible:,} eligible agents "
+                f"(share={act.share:g})",
+            )
+
+
+def _clusters(platform: Platform, act: InterventionParams, rows: Rows) -> Rows:
+    """Return the cluster of each agent; agents of one cluster have the same draw."""
+    if act.assign is None:
+        return rows
+    if act.assign.by == COMMUNITY:
+        return np.asarray(np.searchsorted(platform.attributes.bounds, rows, side="right"))
+    place, _ = platform.attributes.schema.agent_attribute(act.assign.by)
+    return np.ascontiguousarray(platform.population.attributes[rows, place]).view(np.int64)
 
 
 def update_suspensions(platform: Platform) -> tuple[Mask, Mask]:
@@ -434,7 +476,7 @@ def review_drafts(platform: Platform, ticks: Rows, rows: Rows, posts: Rows) -> M
     ids = table.add(rows, table.text_id[posts], now + 1, REPLY, posts, None, keys, written=now)
     drafts, roots = PostColumns(platform, rows, ids), table.root[posts]
     is_out, milder_marks = np.zeros(len(rows), np.bool_), np.full(len(rows), -1)
-    for i, (index, act) in enumerate(_marking_acts(platform)):
+    for i, (_, act) in enumerate(_marking_acts(platform)):
         if act.friction is None or act.friction.draft is None:
             continue
         draft = draft_expression(act.friction.draft)

@@ -114,17 +114,8 @@ class Events(Restorable):
         template_texts: Words from templates.
     """
 
-    saved_fields = (
-        "impressions",
-        "engagements",
-        "individual_engagements",
-        "written",
-        "moves",
-        "given_up",
-        "softened",
-        "texts",
-        "notes",
-        "decided",
+    saved_fields = tuple(
+        "impressions engagements individual_engagements written moves given_up softened texts notes decided".split()
     )
 
     impressions: list[tuple[Int32, ...]] = field(default_factory=list)

@@ -223,11 +223,8 @@ def _checked_charts(arguments: list[str] | None) -> Iterator["tuple[str, Statech
     for label, config in _configs_with_charts(arguments).items():
         attributes = Attributes(config.attributes)
         own_charts = [own_chart(config, kind) for kind in range(len(config.accounts))]
-        charts = [
-            configure_chart(config.statechart, asks_action=config.reasoner.asks_action),
-            *filter(None, own_charts),
-        ]
-        for statechart in charts:
+        chart = configure_chart(config.statechart, asks_action=config.reasoner.asks_action)
+        for statechart in (chart, *filter(None, own_charts)):
             tables = WalkTables(statechart, attributes)
             yield label, statechart, find_chart_problems(statechart, tables, GUARD_FIELDS | attributes.fields)
 

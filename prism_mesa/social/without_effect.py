@@ -43,9 +43,8 @@ class ModelFacts:
     ) -> None:
         reasoner, self.params, self.n = platform.reasoner, platform.params, len(platform.population)
         self.kind, self.has_own_reasoner, self.has_own_chart = reasoner.kind, has_own_reasoner, has_own_chart
-        self.has_open_choices = any(
-            len(options) > 1 for tables in platform.tables_by_kind for options in tables.option_sets
-        )
+        option_sets = [options for tables in platform.tables_by_kind for options in tables.option_sets]
+        self.has_open_choices = any(len(options) > 1 for options in option_sets)
         self.gives_scores = asks_llm(reasoner) and "answer" not in reasoner.oracle.decoding
         self.answer = str(reasoner.params.answer) if asks_llm(reasoner) else ""
         self.persona = str(reasoner.params.persona) if asks_llm(reasoner) else ""

@@ -196,9 +196,8 @@ class RankedFeed:
 
     def _author_text(self, post: int) -> str:
         verb = "reshared by" if self.model.posts.kind[post] == RESHARE else "by"
-        n_before = int(
-            self.model.platform.read_roots.read_counts(np.array([self.row]), self.model.posts.root[[post]])[0]
-        )
+        read_roots = self.model.platform.read_roots
+        n_before = int(read_roots.read_counts(np.array([self.row]), self.model.posts.root[[post]])[0])
         repeat_note = f" (source {n_before + 1} of it)" if n_before else ""
         return f"{verb} {agent_label(self.model, int(self.model.posts.author[post]))}{repeat_note}"
 

@@ -80,11 +80,6 @@ def draft_expression(text: str) -> str:
     return _check_expression(ast.unparse(tree))
 
 
-def _check_draft(text: str) -> str:
-    draft_expression(text)
-    return text
-
-
 PostExpression = Annotated[str, Field(min_length=1), AfterValidator(_check_expression)]
 
 
@@ -134,7 +129,7 @@ class FrictionParams(PostActParams):
 
     on: ActionName = Field(description="the action that is interrupted")
     abandon: Share = Field(0.0, description="probability that the agent gives up the action")
-    draft: Annotated[str, AfterValidator(_check_draft)] | None = Field(
+    draft: Annotated[str, AfterValidator(lambda text: draft_expression(text) and text)] | None = Field(
         None, description="expression over draft.<attribute>: only such replies are interrupted; null: all actions"
     )
     milder: Share = Field(
@@ -385,12 +380,8 @@ class InterventionParams(Params):
             raise ValueError(f"until={self.until} is not after at={self.at}")
         acts = [key for key in acts_by_key() if getattr(self, key)]
         if len(acts) != 1:
-            found = (
-                f"it has {' and '.join(acts)}: write an intervention for each"
-                if acts
-                else "the intervention does nothing"
-            )
-            raise ValueError(f"{found} (acts: {', '.join(acts_by_key())})")
+            fault = f"it has {' and '.join(acts)}: write an intervention for each" if acts else ""
+            raise ValueError(f"{fault or 'the intervention does nothing'} (acts: {', '.join(acts_by_key())})")
         for key in () if self.name is not None else ("share", "assign"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key}: give the intervention a name, which its draws and its column of agents have")

@@ -320,7 +320,7 @@ def hidden_posts(platform: Platform, acts: Sequence[int], posts: Rows) -> Mask:
         act = platform.configured.interventions[index]
         if act.filter is not None and _reads_only_posts(act.filter):
             is_hidden |= is_true(act.filter.posts, len(posts), _columns_of_posts(platform, posts))
-        is_suspended = None
+        is_suspended = np.zeros(0, np.bool_)
         if act.suspend is not None and act.suspend.posts == "remove":
             before = platform.act_state.suspended(act_key(index, act), len(platform.population))
             is_suspended = before != NOT_SUSPENDED
@@ -329,10 +329,7 @@ def hidden_posts(platform: Platform, acts: Sequence[int], posts: Rows) -> Mask:
             continue
         left, nodes = np.arange(len(posts)), table.root[posts]
         while len(left):  # from each root to the post that it answers
-            if is_suspended is None:
-                is_out = applies_to_roots(platform, index, act, nodes)
-            else:
-                is_out = is_suspended[table.author[nodes]]
+            is_out = is_suspended[table.author[nodes]] if act.suspend else applies_to_roots(platform, index, act, nodes)
             is_hidden[left[is_out]] = True
             left, nodes = left[~is_out], table.parent[nodes[~is_out]]
             left, nodes = left[nodes != NO_PARENT], table.root[nodes[nodes != NO_PARENT]]

@@ -99,15 +99,11 @@ def choose_action(platform: Platform, row: int, draw: float) -> int:
     """Return the action that an account composes among those whose condition is true, by its propensities."""
     agent, post = platform.agent_objects.agent(row), platform.post(int(platform.population.current_post[row]), row)
     propensities, engages = platform.population.propensities[row].tolist(), platform.tables.engages
-    shares = {
-        i: propensities[i]
-        for i, action in enumerate(ACTIONS)
-        if action in engages and _is_true(engages[action], agent, post)
-    }
-    left, chosen = sum(shares.values()) * draw, 0
-    for action, share in shares.items():
-        chosen = action if left >= 0 else chosen
-        left -= share
+    codes = [i for i, name in enumerate(ACTIONS) if name in engages and _is_true(engages[name], agent, post)]
+    left, chosen = sum(propensities[code] for code in codes) * draw, 0
+    for code in codes:
+        chosen = code if left >= 0 else chosen
+        left -= propensities[code]
     return chosen
 
 

@@ -68,7 +68,6 @@ def publish(platform: Platform, is_online: npt.NDArray[np.bool_]) -> None:
 def _publish_for_platform(platform: Platform) -> int:
     """Add the posts that interventions let accounts publish, and return their number."""
     n_before, posts = len(platform.posts), platform.posts
-    schema = platform.attributes.schema
     for index, act in active_acts(platform, "post"):
         params = act.post
         if params is None or (platform.round - act.at) % (params.every or platform.params.rounds):
@@ -79,7 +78,7 @@ def _publish_for_platform(platform: Platform) -> int:
         key = platform.streams.bits(f"post of {draw_key(act)}", rows, round_=platform.round)
         ids = posts.add(rows, np.full(len(rows), text), platform.round, POST, NO_PARENT, None, key)
         for name, value in params.attributes.items():
-            place, attribute = schema.post_attribute(name)
+            place, attribute = platform.attributes.schema.post_attribute(name)
             posts.attributes[ids, place] = attribute.number(value)
         note_acts(platform, "post", index, act, posts=ids, agents=rows)
     return len(posts) - n_before

@@ -186,9 +186,8 @@ def _review_drafts(platform: Platform, stopped: Stopped) -> Starts:
     triggers = np.where(gives_up, platform.trigger_code(ABANDONS), stopped.triggers)
     targets = np.where(gives_up, FIRE, ENGAGING["reply"].code)
     was_open = np.where(gives_up, 0, DRAFTED - stopped.outcomes) + 2
-    return make_starts(
-        stopped.rows, stopped.ticks, triggers, targets, was_open, np.where(gives_up, POST_AT_HAND, posts)
-    )
+    decided_posts = np.where(gives_up, POST_AT_HAND, posts)
+    return make_starts(stopped.rows, stopped.ticks, triggers, targets, was_open, decided_posts)
 
 
 def _fire(platform: Platform, stopped: Stopped) -> Starts:

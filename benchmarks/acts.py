@@ -60,7 +60,7 @@ def main() -> None:
 
     models = {"without acts": make(given.agents, ()), "with three acts": make(given.agents, TOGETHER)}
     plain, acting = measured(models, given.rounds).values()
-    some = np.flatnonzero(models["with three acts"].platform.assignments.groups("some", given.agents) == 0)
+    some = np.flatnonzero(models["with three acts"].platform.act_state.groups("some", given.agents) == 0)
     assert read_marks(models["with three acts"], some).max() <= 0.9, "treated agents read no filtered post"
     large = {"without acts": make(given.large, ()), "with a removal": make(given.large, REMOVAL)}
     without, removal = measured(large, 6).values()

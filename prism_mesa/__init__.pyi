@@ -2,7 +2,6 @@
 from .analysis.distill.distill import distill as distill
 from .analysis.interview.interview import Interview as Interview
 from .analysis.survey.survey import survey as survey
-from .api.calibrations import Calibration as Calibration
 from .api.comparison import compare as compare
 from .api.results import RunResult as RunResult
 from .api.runs import branch as branch
@@ -14,6 +13,7 @@ from .api.runs import run as run
 from .api.runs import run_economy as run_economy
 from .api.runs import why as why
 from .api.studies import Study as Study
+from .api.validation import Calibration as Calibration
 from .api.validation import validate as validate
 from .chart_agents import StatechartAgent as StatechartAgent
 from .chart_agents import state_counts as state_counts

@@ -26,9 +26,9 @@ from damage import (
 
 from prism_mesa import EconomyModel
 from prism_mesa.analysis.survey.questionnaire import read_questionnaire
-from prism_mesa.api.calibrations import Calibration
 from prism_mesa.api.runs import open_run
 from prism_mesa.api.studies import Study
+from prism_mesa.api.validation import Calibration
 from prism_mesa.llm import Ledger
 from prism_mesa.params import nest_keys
 from prism_mesa.reasoner.distilled import read_distilled

@@ -13,9 +13,6 @@ from typer import Option
 
 from prism_mesa.cli import (
     analysis,
-    archive,
-    calibration,
-    comparison,
     doctor,
     experiments,
     listing,
@@ -57,14 +54,14 @@ _SIMULATE, _INSPECT, _ASK, _SHARE = "Simulate", "Look at runs", "Answer question
 for panel, commands in (
     (_SIMULATE, (runs.run, runs.economy, runs.resume, runs.branch, runs.chart)),
     (_INSPECT, (listing.runs, analysis.why, analysis.interview, analysis.survey, runs.replay)),
-    (_ASK, (studies.sweep, validation.validate, experiments.experiments, calibration.calibrate, analysis.distill)),
-    (_SHARE, (new.new, doctor.doctor, archive.archive)),
+    (_ASK, (studies.sweep, validation.validate, experiments.experiments, validation.calibrate, analysis.distill)),
+    (_SHARE, (new.new, doctor.doctor, listing.archive)),
 ):
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.command(name="app", rich_help_panel=_SIMULATE)(page.browser_page)
 # --with stands between the runs, so click must not parse it
-app.command(rich_help_panel=_INSPECT, context_settings={"ignore_unknown_options": True})(comparison.compare)
+app.command(rich_help_panel=_INSPECT, context_settings={"ignore_unknown_options": True})(analysis.compare)
 app.add_typer(analysis.ledger, name="ledger", rich_help_panel=_INSPECT)
 app.add_typer(studies.study, name="study", rich_help_panel=_ASK)
 

@@ -14,9 +14,7 @@ _FILE = Path("configs/studies/experiments/outcomes.yaml")
 
 
 def experiments(
-    names: Annotated[
-        list[str] | None, Argument(metavar="NAME", help="experiments in the file; by default all")
-    ] = None,
+    names: Annotated[list[str] | None, Argument(metavar="NAME", help="experiments in the file; by default all")] = None,
     file: Annotated[
         Path, Option(metavar="OUTCOMES.yaml", help="the file of outcomes; studies and measures lie beside it")
     ] = _FILE,

@@ -63,10 +63,8 @@ def browser_page(
         except PrismError as error:
             print_status(f"prism: {format_error(error)}; the page shows this too")
 
-    def show_address(url: str) -> None:
-        show_line(f"the page is at {url} (end with Ctrl-C)", file=sys.stderr)
-
-    serve(host, port, on_open=show_address, browse=open_browser)
+    text = "the page is at {} (end with Ctrl-C)"
+    serve(host, port, on_open=lambda url: show_line(text.format(url), file=sys.stderr), browse=open_browser)
 
 
 def parse_arguments(arguments: list[str]) -> "PageContent":

@@ -41,11 +41,6 @@ def taylor_rule(context: RuleContext, row: int) -> tuple[Policy, str]:
     return Policy(measures=(Measure(lever="policy_rate", how="to", size=rate, unit="points"),)), reason
 
 
-def no_policy(context: RuleContext, row: int) -> tuple[Policy, str]:
-    """Return a policy that does nothing."""
-    return Policy(), "nothing is done in this run"
-
-
 _RANDOM_MEASURES: Final[tuple[tuple[Lever, Unit, float], ...]] = (
     ("policy_rate", "points", 0.5),
     ("spending", "percent_of_gdp", 0.5),
@@ -72,7 +67,7 @@ def random_policy(context: RuleContext, row: int) -> tuple[Policy, str]:
 
 RULES: Final = {
     "taylor": Rule("Taylor's rule (1993)", taylor_rule),
-    "nothing": Rule("nobody", no_policy),
+    "nothing": Rule("nobody", lambda context, row: (Policy(), "nothing is done in this run")),
     "random": Rule("chance", random_policy),
 }
 """The rules by name in `economy.policy`."""

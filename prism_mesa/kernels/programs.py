@@ -12,22 +12,8 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel
 
-(
-    LESS,
-    LESS_EQUAL,
-    GREATER,
-    GREATER_EQUAL,
-    EQUAL,
-    NOT_EQUAL,
-    ADD,
-    SUBTRACT,
-    MULTIPLY,
-    DIVIDE,
-    AND,
-    OR,
-    NOT,
-    TRUTH,
-) = range(14)
+LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL = range(6)
+ADD, SUBTRACT, MULTIPLY, DIVIDE, AND, OR, NOT, TRUTH = range(6, 14)
 
 FAULT: Final = -1
 """The result of a program in which Python would raise an error: a division by zero."""

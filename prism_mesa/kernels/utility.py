@@ -73,21 +73,17 @@ class Marks(NamedTuple):
         sees_no_likes: Which agents do not see the likes of posts; empty if all do, or if likes have no effect.
     """
 
-    posts: npt.NDArray[np.uint32]
-    agents: npt.NDArray[np.uint32]
-    effect: Table[np.float64]
-    key: npt.NDArray[np.uint64]
-    scale: float
-    asks: np.uint32
-    drafts: np.uint32
-    sees_no_likes: npt.NDArray[np.bool_]
+    posts: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+    agents: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+    effect: Table[np.float64] = np.zeros((0, 3))
+    key: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
+    scale: float = 0.0
+    asks: np.uint32 = np.uint32(0)
+    drafts: np.uint32 = np.uint32(0)
+    sees_no_likes: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
 
 
-_NO_BITS: Final = np.zeros(0, np.uint32)
-NO_MARKS: Final = Marks(
-    *(_NO_BITS, _NO_BITS, np.zeros((0, 3)), np.zeros(0, np.uint64)),
-    *(0.0, np.uint32(0), np.uint32(0), np.zeros(0, np.bool_)),
-)
+NO_MARKS: Final = Marks()
 
 
 class TasteTables(NamedTuple):

@@ -210,10 +210,7 @@ def question_prompt(
         name, history = "", ()
         if post is not None:
             post = Post(
-                text=post.text,
-                media_type=post.media_type,
-                media_description=post.media_description,
-                about=post.about,
+                text=post.text, media_type=post.media_type, media_description=post.media_description, about=post.about
             )
     return build_reasoner_prompt(
         name,

@@ -116,7 +116,9 @@ class NationsRun:
         quarters = int(table["round"].nunique()) if len(table) else 0
         baselines = {name: _baseline(model, name, quarters) for name in BASELINES}
         folder.replace_table("nations", _nations(model))
-        folder.replace_table("responses", _columns(_responses(model)))
+        economy = tuple(model.macro.nations), model.macro.params
+        responses = pd.concat([_response(*economy, rule) for rule in _RATE_RULES], ignore_index=True)
+        folder.replace_table("responses", _columns(responses))
         folder.replace_table("baselines", _columns(pd.concat(baselines.values(), ignore_index=True)))
         return run_summary(folder, ending, economy_summary(model, table, baselines), self.timer)
 
@@ -138,12 +140,6 @@ def _nations(model: EconomyModel) -> dict[str, Any]:
         table[name] = getattr(start, name)
     table["policy"] = [getattr(nation, "rule", "llm") for nation in model.nations]
     return _columns(table)
-
-
-def _responses(model: EconomyModel) -> pd.DataFrame:
-    """Return the responses to a rise in the first nation's rate by one point for a year, without other shocks."""
-    nations, params = tuple(model.macro.nations), model.macro.params
-    return pd.concat([_response(nations, params, rule) for rule in _RATE_RULES], ignore_index=True)
 
 
 @lru_cache(maxsize=16)

@@ -32,7 +32,7 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
     return {
         "answers": len(answers),
         "llms": dict(Counter(answer.llm for answer in answers)),
-        "choices": dict(Counter(map(_choice, answers))),
+        "choices": dict(Counter(a.choice or ("probabilities" if a.probabilities else "structured") for a in answers)),
         "tokens": tokens_spent(answers, questions),
         "median_ms": round(float(latencies.median()), 1) if answers else 0.0,
         "questions": len(questions),
@@ -46,10 +46,6 @@ def tokens_spent(answers: Iterable[StoredAnswer], questions: Iterable[AskedRow])
     """Return the number of tokens of all answers, or only of usable answers in an older ledger."""
     answer_tokens = sum(answer.prompt_tokens + answer.completion_tokens for answer in answers)
     return max(answer_tokens, sum((row.prompt_tokens or 0) + (row.completion_tokens or 0) for row in questions))
-
-
-def _choice(answer: StoredAnswer) -> str:
-    return answer.choice or ("probabilities" if answer.probabilities else "structured")
 
 
 def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, tuple[Path, int]]:

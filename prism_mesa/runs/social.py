@@ -150,7 +150,7 @@ class PlatformRun:
         with warnings.catch_warnings(), closing(model):
             warnings.filterwarnings("ignore", f".*{re.escape(FALLBACK_KEY)}", PrismWarning)  # the status says so
             run_rounds(model, self.config.rounds, folder, self.timer, self.on_round)
-        return shortfall(model.platform) or _failing_guards(model)
+        return shortfall(model.platform) or guards_that_always_fail(model.platform.charts)
 
     def progress(self) -> str:
         """Return the current round."""
@@ -177,11 +177,6 @@ def platform_scope(params: SocialParams, llm_keys: Mapping[str, Any], distilled:
         values[group][key] = values[group][key] and Path(values[group][key]).name
     values["reasoner"] |= {**llm_keys, "distilled": distilled}
     return scope_name(values)
-
-
-def _failing_guards(model: SocialModel) -> str:
-    guards = guards_that_always_fail(model.platform.charts)
-    return f"{guards}; correct or remove it ('prism chart' shows its place)" if guards else ""
 
 
 def _writer_entry(writer: Any) -> dict[str, Any]:

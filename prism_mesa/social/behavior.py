@@ -90,9 +90,7 @@ TRIGGER_RULES: Final = (
 )
 """The rules by state; `IGNORES` does not fire for a post that the chart claims (`claims_post`)."""
 
-FIRED_TRIGGERS: Final = frozenset(
-    {FEED_READY, ROUND_ENDS, TIMEOUT, ABANDONS} | {rule.trigger for rule in TRIGGER_RULES}
-)
+FIRED_TRIGGERS: Final = frozenset([FEED_READY, ROUND_ENDS, TIMEOUT, ABANDONS, *(r.trigger for r in TRIGGER_RULES)])
 """All triggers that a round fires."""
 
 

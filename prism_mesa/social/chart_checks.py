@@ -88,12 +88,10 @@ def require_free_names(declared: Attributes, interventions: Sequence[Interventio
         for name in attributes:
             if name in used_names or f"{root}.{name}" in fields:
                 raise ConfigError(f"attributes: {name}: {root}s already have a field of that name: choose another")
-    named = [act.name for act in interventions if act.name is not None]
-    post_names |= {f"{name}_round" for name in named}
+    names = {*agent_names, *declared.agents, *declared.posts, *POSTS.names}
+    post_names |= {f"{act.name}_round" for act in interventions if act.name is not None}
     for act in interventions:
-        if {act.name, f"{act.name}_round"} & {*agent_names, *declared.agents, *declared.posts, *POSTS.names} or (
-            act.name in post_names
-        ):
+        if {act.name, f"{act.name}_round"} & names or act.name in post_names:
             raise ConfigError(f"interventions: {act.name}: agents or posts already have a column of that name")
 
 
@@ -129,28 +127,23 @@ def require_agent_fields(
 
 
 class GuardWarnings:
-    """Warns once about each guard of a chart that raised."""
+    """Warns once about each guard that raised.
+
+    Attributes:
+        warned: The indices of the transitions whose guards were reported, over all charts.
+    """
 
     def __init__(self, warn: Callable[[str], None]) -> None:
         self._warn = warn
-        self._warned: set[Transition] = set()
+        self.warned: set[int] = set()
         self._depth = 0
-
-    def warned_places(self, charts: Sequence[Statechart]) -> list[int]:
-        """Return the indices of the transitions whose guards were reported, over all charts."""
-        transitions = [transition for chart in charts for transition in chart.transitions]
-        return [index for index, transition in enumerate(transitions) if transition in self._warned]
-
-    def restore_warned(self, charts: Sequence[Statechart], indices: Iterable[int]) -> None:
-        """Restore what `warned_places` returned."""
-        transitions = [transition for chart in charts for transition in chart.transitions]
-        self._warned = {transitions[index] for index in indices}
 
     def warn_new(self, charts: Sequence[Statechart]) -> None:
         """Warn about each guard that has raised and is not reported yet; do nothing within `deferred`."""
+        transitions = [transition for chart in charts for transition in chart.transitions]
         for guard in [] if self._depth else [guard for chart in charts for guard in chart.failing_guards()]:
-            if guard.transition not in self._warned:
-                self._warned.add(guard.transition)
+            if (place := transitions.index(guard.transition)) not in self.warned:
+                self.warned.add(place)
                 advice = "(model.chart.guard_errors keeps the count; statechart.strict=true lets it raise)"
                 self._warn(f"{guard} and counts as false there {advice}")
 
@@ -166,6 +159,7 @@ class GuardWarnings:
 
 
 def guards_that_always_fail(charts: Sequence[Statechart]) -> str:
-    """Return a list, as text, of guards that raised in all of at least `MIN_EVALUATIONS` evaluations."""
+    """Return a message on guards that raised in all of at least `MIN_EVALUATIONS` evaluations; empty without any."""
     guards = [guard for chart in charts for guard in chart.failing_guards() if guard.always_fails]
-    return "; ".join(str(guard) for guard in guards if guard.n_errors >= MIN_EVALUATIONS)
+    text = "; ".join(str(guard) for guard in guards if guard.n_errors >= MIN_EVALUATIONS)
+    return f"{text}; correct or remove it ('prism chart' shows its place)" if text else ""

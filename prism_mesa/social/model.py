@@ -228,10 +228,7 @@ class SocialModel(PopulationModel):
             "collected": snapshots.save_collected(self.prism_datacollector),
             "theirs": snapshots.save_collected(self.user_datacollector),
             "round_row": to_plain(self.round_row),
-            "warned": {
-                "shortfall": self._warned_of_shortfall,
-                "guards": self.guard_warnings.warned_places(self.platform.charts),
-            },
+            "warned": {"shortfall": self._warned_of_shortfall, "guards": sorted(self.guard_warnings.warned)},
             "fields": snapshots.save_user_fields(self, self._prism_fields),
         }
 
@@ -254,7 +251,7 @@ class SocialModel(PopulationModel):
             snapshots.restore_collected(self.user_datacollector, data.get("theirs"))
             self.round_row = from_plain(data["round_row"])
             self._warned_of_shortfall = data["warned"]["shortfall"]
-            self.guard_warnings.restore_warned(self.platform.charts, data["warned"]["guards"])
+            self.guard_warnings.warned = set(data["warned"]["guards"])
         except BadInputError:
             raise
         except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:

@@ -26,7 +26,7 @@ from prism_mesa.snapshot import Plain, Restorable, restore_object, take_snapshot
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.feeds import Depths
 from prism_mesa.social.round.walk_tables import WalkBufferPool, WalkTables
-from prism_mesa.social.state.assignments import Assignments
+from prism_mesa.social.state.act_state import ActState
 from prism_mesa.social.state.events import Clock, Engagements, Events, PendingAnswers
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.feeds import Feeds
@@ -35,16 +35,14 @@ from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import IDENTITY_COLUMNS, NO_POST, History, Rows
-from prism_mesa.social.state.post_acts import PostActs
 from prism_mesa.social.state.posts import Posts, similarities, to_relevance
 from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import RecordedAgents
 from prism_mesa.social.state.session_worth import SessionWorth
 from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.social.world.accounts import account_kinds, read_conditions
-from prism_mesa.social.world.archetypes import make_archetypes
 from prism_mesa.social.world.build import KEPT_COLUMNS, StartingWorld, world_to_keep
-from prism_mesa.social.world.llms import assign_llms
+from prism_mesa.social.world.llms import assign_llms, make_archetypes
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 
@@ -120,8 +118,7 @@ class Platform(Restorable):
         copies: With `feed.repeats`, the posts that each agent has read.
         read_roots: With `feed.repeats`, the roots of these posts, one entry per impression.
         engagements, relations: Likes and reshares so far; mutes, blocks and reports so far.
-        assignments: The agents that named interventions treat, and their control.
-        post_acts: The posts and accounts that interventions have met.
+        act_state: The agents that interventions treat, and the posts and accounts that they have met.
         session_worth: What the last sessions of agents were worth to them, with `agents.returns`.
         marks: The labels and frictions of this round, until its commit.
         group_counts: Impressions and engagements by group of agents, for bridging feeds.
@@ -146,8 +143,8 @@ class Platform(Restorable):
     """
 
     saved_fields = tuple(
-        "population posts history exposure depths copies read_roots engagements group_counts relations assignments "
-        "post_acts session_worth opinions liked notebook outcomes recorded round tick first_of_round events pending "
+        "population posts history exposure depths copies read_roots engagements group_counts relations act_state "
+        "session_worth opinions liked notebook outcomes recorded round tick first_of_round events pending "
         "leaving counts totals sources written kind_counts agent_ticks row_by_row_guards notes".split()
     )
     agent_objects: AgentObjects
@@ -185,8 +182,8 @@ class Platform(Restorable):
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.copies, self.read_roots = (Exposure(n if params.feed.repeats else 0) for _ in range(2))
-        self.engagements, self.relations, self.assignments = Engagements(), Relations(), Assignments()
-        self.post_acts, self.marks, self.session_worth = PostActs(), NO_MARKS, SessionWorth()
+        self.engagements, self.relations, self.act_state = Engagements(), Relations(), ActState()
+        self.marks, self.session_worth = NO_MARKS, SessionWorth()
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(params.deliberation.notes)
         self.recorded = RecordedAgents(params.records, n, streams)
@@ -313,6 +310,8 @@ class Platform(Restorable):
 
     def kinds(self, rows: Rows) -> Rows:
         """Return the kind of each agent."""
+        if len(self.charts) == 1:
+            return np.zeros(len(rows), np.int64)
         places = np.clip(rows - self._first_account + 1, 0, len(self._account_kinds) - 1)
         return np.asarray(self._account_kinds[places])
 
@@ -328,12 +327,6 @@ class Platform(Restorable):
         """Return the initial state of each agent."""
         return np.array([chart.initial.code for chart in self.charts])[self.kinds(rows)]
 
-    def count_kinds(self, is_counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
-        """Return the number of agents of each kind that a mask marks."""
-        if len(self.charts) == 1:
-            return np.array([np.count_nonzero(is_counted)])
-        return np.bincount(self.kinds(np.flatnonzero(is_counted)), minlength=len(self.charts))
-
     def count_states(self, rows: Rows) -> npt.NDArray[np.int64]:
         """Return the number of agents of each kind in each state, shape (kinds, 1, states)."""
         codes = self.kinds(rows) * len(STATES) + self.population.state[rows]
@@ -346,8 +339,8 @@ class Platform(Restorable):
 
     def begin_events(self) -> None:
         """Copy uncommitted events, so that the buffers that hold them can be reused."""
-        events_of_walks = self.events.impressions, self.events.engagements, self.events.moves, self.events.given_up
-        for events in events_of_walks:
+        walks = self.events
+        for events in (walks.impressions, walks.engagements, walks.moves, walks.given_up):
             events[:] = [tuple(map(np.copy, columns)) for columns in events]
         self.walk_buffers.begin_round()
 

@@ -16,16 +16,7 @@ from prism_mesa.errors import AgentError, StateTypeError, format_count, one_line
 from prism_mesa.llm.text import clean_text
 from prism_mesa.markup import card_html, chip_html, facts_html, fold_html, html_or_repr, table_html
 from prism_mesa.reasoner import Question, make_question
-from prism_mesa.social.behavior import (
-    ABANDONS,
-    ACTION_INDICES,
-    COMPOSING,
-    IDLE,
-    IS_INTERESTED,
-    SEES_POST,
-    SHOULD_ENGAGE,
-    next_trigger,
-)
+from prism_mesa.social.behavior import ABANDONS, COMPOSING, IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import must_ask
 from prism_mesa.social.round.choices import ask_single
@@ -329,7 +320,8 @@ class PlatformAgent:
             outcome = None if choice is None else platform.chart.resolve_key(source, trigger, choice, guards)
         if outcome is None or outcome.target is None:
             return None
-        if trigger != ABANDONS and self._gives_up(outcome.target, context):
+        is_about_post = trigger != ABANDONS and outcome.target is not source and isinstance(context, Post)
+        if is_about_post and give_up(platform, self.row, context.post_id, outcome.target):
             return self.fire(ABANDONS, context)
         with rollback_on_error(platform, self.row) if outcome.action is not None else nullcontext():
             platform.chart.take(outcome, self, context)
@@ -340,18 +332,10 @@ class PlatformAgent:
     @property
     def chart(self) -> Statechart:
         """The agent's chart: that of its account, or else that of all agents."""
-        platform = self._platform
-        return platform.charts[int(platform.kinds(self._rows)[0]) if len(platform.charts) > 1 else 0]
+        return self._platform.charts[int(self._platform.kinds(self._rows)[0])]
 
     def _acting(self) -> AbstractContextManager[None]:
-        platform = self._platform
-        return platform.acting(int(platform.kinds(self._rows)[0])) if len(platform.charts) > 1 else nullcontext()
-
-    def _gives_up(self, target: AgentState, context: Any) -> bool:
-        action = ACTION_INDICES.get(target)
-        if action is None or target is self.state or not isinstance(context, Post) or context.post_id < 0:
-            return False
-        return give_up(self._platform, self.row, context.post_id, action)
+        return self._platform.acting(int(self._platform.kinds(self._rows)[0]))
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
         if len(options) == 1:

@@ -104,18 +104,16 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
         )
     if not isinstance(chart, Statechart):
         raise ChartError(f"SocialModel.chart: {chart!r} is not a Statechart")
-    attributes, old_charts = platform.attributes.schema, platform.charts
-    all_rows = np.arange(len(platform.population))
-    old_codes = platform.initial_codes(all_rows)
-    new_charts, chart_notes = _choose_charts(platform.params, chart, attributes)
-    decider = platform.reasoner.batch_reasoner
-    learning_notes = unlearned_notes(decider, new_charts[0], attributes)
-    old_chart_notes = _choose_charts(platform.params, old_charts[0], attributes)[1]
-    old_notes = (*unlearned_notes(decider, old_charts[0], attributes), *old_chart_notes)
-    platform.set_charts(new_charts)
-    platform.notes = (*(note for note in platform.notes if note not in old_notes), *learning_notes, *chart_notes)
-    states = platform.population.state
-    states[:] = np.where(states == old_codes, platform.initial_codes(all_rows), states)
+    attributes, decider = platform.attributes.schema, platform.reasoner.batch_reasoner
+    rows, states = np.arange(len(platform.population)), platform.population.state
+    is_initial = states == platform.initial_codes(rows)
+    charts, chart_notes = _choose_charts(platform.params, chart, attributes)
+    _, old_notes = _choose_charts(platform.params, platform.charts[0], attributes)
+    old_notes += unlearned_notes(decider, platform.charts[0], attributes)
+    kept_notes = (note for note in platform.notes if note not in old_notes)
+    platform.notes = (*kept_notes, *unlearned_notes(decider, charts[0], attributes), *chart_notes)
+    platform.set_charts(charts)
+    states[is_initial] = platform.initial_codes(rows[is_initial])
 
 
 def _choose_charts(
@@ -160,15 +158,13 @@ def _choose_chart(
     chart_copy = configure_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
     if chart is None and not params.statechart.chart:  # tests check PRISM's charts
         return chart_copy, ()
-    added_note: tuple[str, ...] = ()
-    own_chart = chart_copy
+    notes, own_chart = list[str](), chart_copy
     if any(act.label or act.friction for act in params.interventions):
-        chart_copy = with_abandoning(chart_copy)
+        chart_copy = with_abandoning(own_chart)
     if chart_copy is not own_chart:
-        added_note = (f"chart {chart_copy.name}: {ABANDONS} was added: agents that give up an action scroll on",)
+        notes.append(f"chart {chart_copy.name}: {ABANDONS} was added: agents that give up an action scroll on")
     glances = [params.feed.glances, *(act.set.get("feed.glances", 1) for act in params.interventions)]
     tables = WalkTables(chart_copy, attributes)
     if not tables.is_complete and any(act.label and act.label.effect is None for act in params.interventions):
-        added_note += ("label.effect: null: no effect where guards in Python decide (docs/charts.md)",)
-    notes = check_chart(chart_copy, tables, attributes.fields, glances)
-    return chart_copy, (*added_note, *notes)
+        notes.append("label.effect: null: no effect where guards in Python decide (docs/charts.md)")
+    return chart_copy, (*notes, *check_chart(chart_copy, tables, attributes.fields, glances))

@@ -5,8 +5,8 @@ from dataclasses import replace
 from typing import Final
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, CHURN_EVENTS, FOLLOW_EVENTS, FOLLOW_REASONS, POST_KINDS, STATES
+from prism_mesa.social.state.act_state import GROUPS
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.social.state.assignments import GROUPS
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.tables import Column, TableSchema, index_tables
 
@@ -88,9 +88,8 @@ POSTS: Final = TableSchema(
         Column("written", "int", "the round in which it was written"),
         Column("author", "int", "row of the author in `agents`"),
         Column("kind", "category", "the kind of post", one_of=POST_KINDS),
-        Column(
-            "parent", "int", "row of the post that it answers or reshares, or -1", blank=True
-        ),  # blanks: version 0.1
+        # blank in runs of version 0.1
+        Column("parent", "int", "row of the post that it answers or reshares, or -1", blank=True),
         Column("root", "int", "row of the root of the cascade; for a post or reply, the same as `post`"),
         *(Column(name, "int", f"{name} of the post and its reshares (roots only)") for name in COUNTERS),
         Column("impressions", "int", "impressions of the post and its reshares (roots only)"),
@@ -299,16 +298,8 @@ def make_tables(
     root = "the post, or of the root of a reshare"
     covered = "whether the intervention of this name covers the root; empty: it did not meet it"
     since = "round from which the intervention applies to the root, or would if it covered it; -1: it did not meet it"
-    posts = (
-        *(attribute.to_table_column(root) for attribute in declared.posts.values()),
-        *(
-            column
-            for name in covering
-            for column in (
-                Column(name, "category", covered, one_of=GROUPS, blank=True),
-                Column(f"{name}_round", "int", since),
-            )
-        ),
-    )
+    posts = tuple(attribute.to_table_column(root) for attribute in declared.posts.values())
+    for name in covering:
+        posts += (Column(name, "category", covered, one_of=GROUPS, blank=True), Column(f"{name}_round", "int", since))
     extra = {AGENTS.name: agents, POSTS.name: posts}
     return {name: replace(table, columns=table.columns + extra.get(name, ())) for name, table in SOCIAL_TABLES.items()}

@@ -18,6 +18,7 @@ from prism_mesa.reasoner import ReasonerParams, asks_llm
 from prism_mesa.social.params import InterventionParams, SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns
+from prism_mesa.social.state.feeds import is_true
 from prism_mesa.social.world.accounts import account_kinds
 from prism_mesa.social.world.build import StartingWorld
 from prism_mesa.without_effect import WithoutEffect, collect_marks
@@ -44,9 +45,8 @@ class ModelFacts:
         reasoner, self.params = platform.reasoner, platform.params
         self.n = len(platform.population) - len(account_kinds(self.params))
         self.kind, self.has_own_reasoner, self.has_own_chart = reasoner.kind, has_own_reasoner, has_own_chart
-        self.has_open_choices = any(
-            len(options) > 1 for tables in platform.tables_by_kind for options in tables.option_sets
-        )
+        option_sets = [options for tables in platform.tables_by_kind for options in tables.option_sets]
+        self.has_open_choices = any(len(options) > 1 for options in option_sets)
         self.gives_scores = asks_llm(reasoner) and "answer" not in reasoner.oracle.decoding
         self.answer = str(reasoner.params.answer) if asks_llm(reasoner) else ""
         self.persona = str(reasoner.params.persona) if asks_llm(reasoner) else ""
@@ -208,18 +208,15 @@ def notes_without_effect(platform: Platform, facts: ModelFacts) -> tuple[str, ..
         keys.pop("reasoner.kind", None)
     unused_keys = [key for key in keys if all(unused.reason(key) for unused in unused_by_act)]
     notes = [*KeysWithoutEffect(facts).notes(unused_keys), *_find_unmentioned_attributes(facts)]
+    everybody = np.arange(len(platform.population))
+    agents = AgentColumns(platform, everybody)
     for i, act in enumerate(params.interventions):
         where = f"interventions: {order[i]} (from round {act.at} on)"
-        if act.agents is not None and not _finds_agents(platform, order[i]):
+        if act.agents is not None and not is_true(act.agents, len(everybody), agents).any():
             notes.append(f"{where}: no effect: no agent matches {act.agents} at the start")
         notes += [f"{where}: {note}" for note in _intervention_notes(params, i, unused_by_act)]
         notes += [f"{where}: {note}" for note in _prompt_notes(facts, act)]
     return tuple(notes)
-
-
-def _finds_agents(platform: Platform, index: int) -> bool:
-    n = len(platform.population)
-    return bool(platform.feeds.select_agents(index, AgentColumns(platform, np.arange(n)), n).any())
 
 
 def _intervention_notes(params: SocialParams, index: int, unused_by_act: Sequence[KeysWithoutEffect]) -> Iterator[str]:

@@ -7,9 +7,8 @@ import pytest
 from worlds import differing, ran, small
 
 from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, split_blocks
-from prism_mesa.analysis.distill.distill import fit_model
+from prism_mesa.analysis.distill.distill import auc, calibration, fit_model, js_divergence, log_loss
 from prism_mesa.analysis.distill.fit import fit_scores
-from prism_mesa.analysis.distill.scores import auc, calibration, js_divergence, log_loss
 from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.reasoner import (

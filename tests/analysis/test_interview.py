@@ -7,7 +7,7 @@ from hashlib import sha256
 import pytest
 from worlds import plain
 
-from prism_mesa.analysis.interview.constrained import first_person_text
+from prism_mesa.analysis.interview.evidence import first_person_text
 from prism_mesa.analysis.interview.interview import ACTIVITIES_SHOWN, Interview
 from prism_mesa.analysis.interview.tools import RecallTools
 from prism_mesa.deliberation import AgentErrorEvent

@@ -4,8 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from prism_mesa.analysis.interview.constrained import first_person_text, make_recall_form
-from prism_mesa.analysis.interview.evidence import find_references, find_unrecorded
+from prism_mesa.analysis.interview.evidence import find_references, find_unrecorded, first_person_text, make_recall_form
 from prism_mesa.social.content.activity import Activity
 
 # -- what an answer refers to ------------------------------------------------------------------------

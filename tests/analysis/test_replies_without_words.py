@@ -5,7 +5,7 @@ from worlds import plain
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
-from prism_mesa.analysis.interview.constrained import first_person_text
+from prism_mesa.analysis.interview.evidence import first_person_text
 from prism_mesa.analysis.interview.tools import RecallTools
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.config import make_config

@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 from worlds import plain
 
-from prism_mesa.cli.comparison import split_sides
+from prism_mesa.cli.analysis import split_sides
 from prism_mesa.params import nest_keys
 from prism_mesa.runs.social import run
 from prism_mesa.view.plots import files

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from prism_mesa.analysis.interview.constrained import make_recall_form
+from prism_mesa.analysis.interview.evidence import make_recall_form
 from prism_mesa.deliberation import ToolRegistry
 from prism_mesa.deliberation.deliberation import ReasoningResult, reasoning_schema
 from prism_mesa.economy.reading import PolicyDecision

@@ -97,7 +97,7 @@ def test_nobody_reads_what_is_taken_out(act, feed):
 def test_only_treated_agents_lose_the_posts():
     model = acting({"name": "half", "at": 0, "share": 0.5, "filter": {"posts": TOXIC}})
     roots, agents = read_roots(model)
-    treated = model.platform.assignments.is_treated("half", agents)
+    treated = model.platform.act_state.is_treated("half", agents)
     is_toxic = toxicity(model, roots) > 0.5
     assert not is_toxic[treated].any()
     assert is_toxic[~treated].any()
@@ -118,7 +118,7 @@ def test_an_agent_is_shown_what_all_would_be_shown_with_its_acts(candidates, mod
 
     mixed = after(*({**act, "share": 0.5} for act in acts))
     rows = np.arange(100)
-    treated = np.array([mixed.assignments.is_treated(act["name"], rows) for act in acts])
+    treated = np.array([mixed.act_state.is_treated(act["name"], rows) for act in acts])
     for is_on in product([False, True], repeat=3):
         same = after(*(act for act, on in zip(acts, is_on, strict=True) if on))
         members = rows[(is_on == treated.T).all(axis=1)]
@@ -189,7 +189,7 @@ def test_a_cap_binds_only_the_agents_that_it_applies_to():
     model = acting({"name": "c", "at": 0, "share": 0.5, "cap": {"reshares": 1}}, agents_reshare=0.9)
     refused = np.array([row["agent"] for row in done(model, "refuse")])
     assert len(refused)
-    assert model.platform.assignments.is_treated("c", refused).all()
+    assert model.platform.act_state.is_treated("c", refused).all()
     assert model.posts.reshares.max() > 1
 
 
@@ -314,7 +314,7 @@ def test_a_label_and_a_hidden_count_change_what_the_llm_reads():
     )
     prompts = [question_prompt(question) for question in all_questions]
     assert all("Readers added context" in prompt for prompt in prompts)
-    blind = platform.assignments.is_treated("blind", rows)
+    blind = platform.act_state.is_treated("blind", rows)
     assert blind.any()
     assert [" likes" in prompt for prompt in prompts] == (~blind).tolist()
 
@@ -492,7 +492,7 @@ def test_tools_do_not_show_what_a_filter_takes_out_for_their_reader():
     posts = np.arange(len(model.posts))
     for row in range(20):
         is_low = model.platform.similarities(np.full(len(posts), row), posts) / 127**2 < 0.2
-        is_treated = model.platform.assignments.is_treated("some", np.array([row]))[0]
+        is_treated = model.platform.act_state.is_treated("some", np.array([row]))[0]
         assert (hidden_from(model.platform, row, posts) == (is_low & is_treated)).mean() > 0.99
 
 

@@ -11,7 +11,7 @@ from prism_mesa.runs.branch import branch
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.state.assignments import CONTROL, NOT_ASSIGNED, NOT_ELIGIBLE, TREATED
+from prism_mesa.social.state.act_state import CONTROL, NOT_ASSIGNED, NOT_ELIGIBLE, TREATED
 from prism_mesa.studies.measures.catalogue import compute_measures
 from prism_mesa.studies.measures.finished import finished_run
 
@@ -25,7 +25,7 @@ def act(share, at=2, name="switch", settings=RANDOM, **more):
 
 
 def groups(model, name="switch"):
-    return model.platform.assignments.groups(name, len(model.population))
+    return model.platform.act_state.groups(name, len(model.population))
 
 
 def treated(share, **more):

@@ -102,7 +102,7 @@ def test_only_the_agents_that_an_act_applies_to_lose_the_likes():
     carry_out_acts(platform)
     post = int(np.flatnonzero(model.posts.likes > 10)[0])
     odds = [platform.log_odds(row, post) for row in range(200)]
-    is_blind = platform.assignments.is_treated("blind", np.arange(200))
+    is_blind = platform.act_state.is_treated("blind", np.arange(200))
     seen = 0.6 * np.log1p(model.posts.likes[model.posts.root[post]])
     assert [part["its likes"] for part in odds] == pytest.approx(np.where(is_blind, 0, seen), rel=1e-6)
 
@@ -165,7 +165,7 @@ def test_agents_whose_sessions_got_worse_come_less_often_than_their_pair():
     worse, plain = living(WORSE, rounds=30, **params), living(rounds=30, **params)
     before = [visits(model, since=0) - visits(model, since=11) for model in (worse, plain)]
     assert (before[0] == before[1]).all()
-    treated = worse.platform.assignments.is_treated("worse", np.arange(200))
+    treated = worse.platform.act_state.is_treated("worse", np.arange(200))
     changes = visits(worse) - visits(plain)
     assert changes[treated].mean() < -1
     assert abs(changes[~treated].mean()) < 0.5
@@ -188,7 +188,7 @@ def test_sessions_get_longer_if_they_are_worth_more():
     params = VISITING | {"agents_session": 8.0, "agents_session_sigma": 0.0, "utility_weight": 1.0}
     worse = living(WORSE, rounds=20, agents_returns_session=30.0, **params)
     plain = living(WORSE, rounds=20, **{key: value for key, value in params.items() if "returns" not in key})
-    treated = worse.platform.assignments.is_treated("worse", np.arange(200))
+    treated = worse.platform.act_state.is_treated("worse", np.arange(200))
 
     def n_read(model):
         return np.bincount([row["agent"] for row in model.recorder.tables["impressions"] if row["round"] > 14])

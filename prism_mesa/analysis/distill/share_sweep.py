@@ -61,7 +61,7 @@ def drift(
     *,
     shares: Sequence[float] = SHARES,
     n_seeds: int = 1,
-    on_round: Callable[[], object] = lambda: None,
+    on_round: Callable[[], None] = lambda: None,
     trust: bool = False,
 ) -> Drift:
     """Run the scenario of a run with several shares for its LLM, and write a table of outcomes to `out`.
@@ -88,15 +88,11 @@ def drift(
     with Ledger(ledger) as shared_ledger, Ledger(Path(run_dir) / LEDGER, read_only=True) as run_ledger:
         shared_ledger.write(run_ledger.answers(), [])
     rows: list[dict[str, Any]] = []
-
-    def count_round(done: int) -> None:
-        on_round()
-
     for seed in range(base.seed, base.seed + n_seeds):
         for share in shares:
             changes = {"seed": seed, "name": f"share-{share:g}", "reasoner": {"llm_share": share}}
             config = make_config(merge_values(base.model_dump(), changes))
-            result = run(config, out=folder / "runs", on_round=count_round)
+            result = run(config, out=folder / "runs", on_round=lambda done: on_round())
             if result.status != "done":
                 raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
             values = outcomes(result.summary).items()

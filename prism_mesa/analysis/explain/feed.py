@@ -16,7 +16,7 @@ from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.feeds.outbox import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE, USER_SCORES
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.round.acts import feed_acts
+from prism_mesa.social.round.acts import feed_acts, hidden_from
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.feeds import RankInputs, discover, make_outbox, make_scoring
 from prism_mesa.social.state.posts import RESHARE
@@ -71,13 +71,12 @@ class RankedFeed:
         repeat_factors: For each index in `order`, the factors for better posts by the same author or group.
         slots: Posts that may be shown in addition to the ranked posts.
         acts: What interventions change in feeds.
-        acts_out: The posts that they leave out.
     """
 
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row, platform = model, row, model.platform
         rows = np.array([row])
-        feeds = platform.feeds.assign(rows, AgentColumns(platform, rows), platform.assignments)
+        feeds = platform.feeds.assign(rows, AgentColumns(platform, rows), platform.act_state)
         [(_, self.params, user_feed)] = feeds
         n_agents, current_round = len(platform.population), platform.round
         [(_, acts)] = feed_acts(platform, rows).split(rows, self.params)
@@ -89,11 +88,7 @@ class RankedFeed:
         self.slots = discoveries.limit_to(self.params.slots)
         post, is_followed = self._list_candidates()
         self._n_followed = int(is_followed.sum())
-        bits = self.acts.reader_bits[row] if len(self.acts.reader_bits) else np.uint32(0)
-        self._added_to_visible = self.acts.added_scores(bits)
         shift = self._added_scores(post, is_followed)
-        hidden = np.flatnonzero(self._added_to_visible == -np.inf) + self.outbox.first
-        self.acts_out = {*hidden.tolist(), *post[shift == -np.inf].tolist()}
         self.listed_indices = np.flatnonzero(self._can_show(post) & (shift > -np.inf))
         visible = post[self.listed_indices], is_followed[self.listed_indices]
         self.candidates = Candidates(platform, row, self.params, user_feed, self.outbox, self.scoring, *visible)
@@ -116,8 +111,9 @@ class RankedFeed:
     def _added_scores(self, post: Ints, is_followed: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
         """Return what acts of the platform add to the score of each candidate, -inf to leave it out."""
         added, rows = np.zeros(len(post)), np.flatnonzero(post >= 0)
-        if len(self._added_to_visible):
-            added[rows] += self._added_to_visible[post[rows] - self.outbox.first]
+        if len(self.acts.reader_bits):
+            to_visible = self.acts.added_scores(self.acts.reader_bits[self.row])
+            added[rows] += to_visible[post[rows] - self.outbox.first]
         if self.acts.pair_shift is not None:
             added += self.acts.pair_shift(np.full(len(post), self.row, np.int32), post.astype(np.int32), is_followed)
         return added
@@ -200,9 +196,8 @@ class RankedFeed:
 
     def _author_text(self, post: int) -> str:
         verb = "reshared by" if self.model.posts.kind[post] == RESHARE else "by"
-        n_before = int(
-            self.model.platform.read_roots.read_counts(np.array([self.row]), self.model.posts.root[[post]])[0]
-        )
+        read_roots = self.model.platform.read_roots
+        n_before = int(read_roots.read_counts(np.array([self.row]), self.model.posts.root[[post]])[0])
         repeat_note = f" (source {n_before + 1} of it)" if n_before else ""
         return f"{verb} {agent_label(self.model, int(self.model.posts.author[post]))}{repeat_note}"
 
@@ -228,7 +223,7 @@ class RankedFeed:
         for other in (author, writer):
             if model.relations.are_hidden(np.array([self.row]), np.array([other]))[0]:
                 return f"the agent sees no posts by {agent_label(model, other)}, because of a mute or a block"
-        if post in self.acts_out:
+        if hidden_from(model.platform, self.row, np.array([post]))[0]:
             return "an intervention leaves it out of the agent's feeds"
         if root in model.platform.roots_read(self.row):
             verb = "engaged with" if self.params.repeats else "read"

@@ -7,8 +7,14 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.analysis.interview.constrained import EXAMPLES, FREE_EXAMPLES, ConstrainedRecall, make_recall_form
-from prism_mesa.analysis.interview.evidence import find_references, find_unrecorded
+from prism_mesa.analysis.interview.evidence import (
+    EXAMPLES,
+    FREE_EXAMPLES,
+    ConstrainedRecall,
+    find_references,
+    find_unrecorded,
+    make_recall_form,
+)
 from prism_mesa.analysis.interview.tools import RecallTools, best_matches, search_text
 from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markdown, json_text
 from prism_mesa.analysis.llm import as_overrides, make_llm, make_llm_config, read_llm_config

@@ -74,15 +74,12 @@ def _draw_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, aud
     n_shown = np.int64(0)
     for item in outbox.item[outbox.start[w] : outbox.start[w + 1]]:
         n_shown += not is_taken_out(np.int64(item >> BITS_33), reader, scoring)
-    if n_shown == 0:
-        return np.int64(NO_POST)
-    left, place = np.int64(uniform(mix(key, np.uint64(2))) * n_shown), np.int64(outbox.start[w])
-    local = np.int64(outbox.item[place] >> BITS_33)
-    while left > 0 or is_taken_out(local, reader, scoring):
-        left -= not is_taken_out(local, reader, scoring)
-        place += 1
-        local = np.int64(outbox.item[place] >> BITS_33)
-    return local
+    left = np.int64(uniform(mix(key, np.uint64(2))) * n_shown)
+    for item in outbox.item[outbox.start[w] : outbox.start[w + 1]]:
+        left -= not is_taken_out(np.int64(item >> BITS_33), reader, scoring)
+        if left < 0:
+            return np.int64(item >> BITS_33)
+    return np.int64(NO_POST)
 
 
 @inline_kernel

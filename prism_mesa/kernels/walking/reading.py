@@ -9,9 +9,7 @@ from prism_mesa.kernels.compiling import early_inline_kernel
 from prism_mesa.kernels.lanes import prefetch
 from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.utility import post_utility
-from prism_mesa.kernels.walking.arrays import (
-    NO_POST,
-)
+from prism_mesa.kernels.walking.arrays import NO_POST
 from prism_mesa.kernels.walking.world import Starts, World
 
 type UInt8 = npt.NDArray[np.uint8]

@@ -12,15 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import early_inline_kernel, lean_kernel
-from prism_mesa.kernels.walking.arrays import (
-    DRAFTED,
-    FIRE,
-    FIRST_SET,
-    NO_POST,
-    NOTHING,
-    POST_AT_HAND,
-    UNDECIDED,
-)
+from prism_mesa.kernels.walking.arrays import DRAFTED, FIRE, FIRST_SET, NO_POST, NOTHING, POST_AT_HAND, UNDECIDED
 from prism_mesa.kernels.walking.reading import find_trigger_post, load_agent, load_state, prefetch_group
 from prism_mesa.kernels.walking.steps import (
     STOPPED,

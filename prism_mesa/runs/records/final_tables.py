@@ -12,8 +12,8 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.runs.records.arrow_rows import category_column
 from prism_mesa.runs.records.folder import PART_ROWS
 from prism_mesa.social.round.acts import covering_acts, post_groups
+from prism_mesa.social.state.act_state import GROUPS, NOT_ELIGIBLE
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.social.state.assignments import GROUPS, NOT_ELIGIBLE
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.social.state.sampling import SAMPLED
@@ -127,7 +127,7 @@ def _agent_columns(model: "SocialModel", rows: slice, counts: Mapping[str, npt.N
     columns |= _attribute_columns(model.platform.attributes.schema.agents, population.attributes[rows])
     for act in model.platform.configured.interventions:
         if act.name is not None:
-            groups = model.platform.assignments.groups(act.name, len(population))[rows]
+            groups = model.platform.act_state.groups(act.name, len(population))[rows]
             columns[act.name] = category_column(np.maximum(groups, NOT_ELIGIBLE).astype(np.int32), GROUPS)
     return columns
 

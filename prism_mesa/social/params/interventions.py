@@ -80,11 +80,6 @@ def draft_expression(text: str) -> str:
     return _check_expression(ast.unparse(tree))
 
 
-def _check_draft(text: str) -> str:
-    draft_expression(text)
-    return text
-
-
 PostExpression = Annotated[str, Field(min_length=1), AfterValidator(_check_expression)]
 
 
@@ -134,7 +129,7 @@ class FrictionParams(PostActParams):
 
     on: ActionName = Field(description="the action that is interrupted")
     abandon: Share = Field(0.0, description="probability that the agent gives up the action")
-    draft: Annotated[str, AfterValidator(_check_draft)] | None = Field(
+    draft: Annotated[str, AfterValidator(lambda text: draft_expression(text) and text)] | None = Field(
         None, description="expression over draft.<attribute>: only such replies are interrupted; null: all actions"
     )
     milder: Share = Field(
@@ -225,10 +220,6 @@ class AssignParams(Params):
     )
 
 
-def _settings_text(settings: Mapping[str, Any]) -> str:
-    return ", ".join(f"{key}={value}" for key, value in settings.items())
-
-
 def _label_text(label: LabelParams) -> str:
     if label.effect is None:
         return f"labels {label.posts_text}; the LLM decides what readers make of it"
@@ -265,12 +256,13 @@ class InterventionParams(Params):
         description="share of the agents that is treated at random, the others are its control; null: all of them",
     )
     assign: AssignParams | None = Field(None, description="assign whole groups of agents; null: agent by agent")
-    set: Annotated[dict[str, Any], Act(_settings_text)] = Field(default_factory=dict, description="dotted key: value")
+    set: Annotated[
+        dict[str, Any], Act(lambda settings: ", ".join(f"{key}={value}" for key, value in settings.items()))
+    ] = Field(default_factory=dict, description="dotted key: value")
     label: Annotated[LabelParams | None, Act(_label_text)] = Field(None, description="label posts")
-    friction: Annotated[
-        FrictionParams | None,
-        Act(_friction_text),
-    ] = Field(None, description="ask agents before an action; some give it up")
+    friction: Annotated[FrictionParams | None, Act(_friction_text)] = Field(
+        None, description="ask agents before an action; some give it up"
+    )
     cap: Annotated[CapParams | None, Act(lambda act: f"allows up to {act.reshares} reshares of each root")] = Field(
         None, description="limit the reshares of each root"
     )
@@ -388,12 +380,8 @@ class InterventionParams(Params):
             raise ValueError(f"until={self.until} is not after at={self.at}")
         acts = [key for key in acts_by_key() if getattr(self, key)]
         if len(acts) != 1:
-            found = (
-                f"it has {' and '.join(acts)}: write an intervention for each"
-                if acts
-                else "the intervention does nothing"
-            )
-            raise ValueError(f"{found} (acts: {', '.join(acts_by_key())})")
+            fault = f"it has {' and '.join(acts)}: write an intervention for each" if acts else ""
+            raise ValueError(f"{fault or 'the intervention does nothing'} (acts: {', '.join(acts_by_key())})")
         for key in () if self.name is not None else ("share", "assign"):
             if getattr(self, key) is not None:
                 raise ValueError(f"{key}: give the intervention a name, which its draws and its column of agents have")

@@ -1,4 +1,4 @@
-"""Carry out acts of the platform as a round opens: which posts they meet, remove or label, and for which readers.
+"""Carry out acts of the platform as a round opens: whom they treat, and which posts they meet, remove or label.
 
 An act on roots (`PostActParams`) meets a root in the first round in which its expression is true, with the counters as
 the round opens. It begins after its delay, and then stays until the intervention ends.
@@ -7,7 +7,7 @@ the round opens. It begins after its delay, and then stays until the interventio
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import exp
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -19,22 +19,18 @@ from prism_mesa.kernels.commit.orders import new_post_keys
 from prism_mesa.kernels.utility import NO_MARKS, Marks
 from prism_mesa.social.behavior import SCROLLING
 from prism_mesa.social.params import InterventionParams, SocialParams
-from prism_mesa.social.params.interventions import DelayParams, FilterParams, PostActParams, draft_expression
+from prism_mesa.social.params.interventions import COMMUNITY, DelayParams, FilterParams, PostActParams, draft_expression
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
+from prism_mesa.social.round.columns import AgentColumns, CandidateColumns, PostColumns
 from prism_mesa.social.round.feeds import NO_FEED_ACTS, FeedActs, Int32
-from prism_mesa.social.state.assignments import CONTROL, NOT_ELIGIBLE, TREATED
+from prism_mesa.social.state.act_state import CONTROL, NOT_ASSIGNED, NOT_ELIGIBLE, NOT_MET, NOT_SUSPENDED, TREATED
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.events import REPLY as REPLY_ACTION
-from prism_mesa.social.state.feeds import FEED_ACTS, read_expression, readable_fields
+from prism_mesa.social.state.feeds import FEED_ACTS, Mask, is_true, read_expression, readable_fields, select_targets
 from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, Rows
-from prism_mesa.social.state.post_acts import NOT_MET, NOT_SUSPENDED
 from prism_mesa.social.state.posts import NO_PARENT, POST_COUNTERS, REPLY
 from prism_mesa.social.tables import DONE
-from prism_mesa.statechart import column_values
 from prism_mesa.statechart.checks import suggest_field
-
-type Mask = npt.NDArray[np.bool_]
 
 MAX_ACTS: Final = 32
 """Maximum number of labels and frictions in a round, and of acts on feeds."""
@@ -57,13 +53,13 @@ def check_acts(params: SocialParams, declared: Attributes) -> None:
     agents = [name for name in fields if name.startswith("agent.")]
     for index, act in enumerate(params.interventions):
         value, drafts = getattr(act, act.kind), [f"post.{name}" for name in declared.posts]
-        allowed = {"posts": posts, "draft": drafts, "accounts": agents, "by": agents}
+        allowed = {"posts": fields if isinstance(value, FilterParams) else posts, "draft": drafts}
         for key, text in _expressions(act):
-            known = [*fields] if isinstance(value, FilterParams) else allowed[key]
+            known = allowed.get(key.partition(".")[2], agents)
             for name in sorted(read_expression(text).fields - {*known}):
-                where, hint = f"interventions: {index}: {act.kind}.{key}", suggest_field(name, known)
-                fault = f"{name} cannot be read.{hint}"
-                raise ConfigError(f"{where}: {fault.replace('post.', 'draft.') if key == 'draft' else fault}")
+                fault = f"{name} cannot be read.{suggest_field(name, known)}"
+                fault = fault.replace("post.", "draft.") if key == "friction.draft" else fault
+                raise ConfigError(f"interventions: {index}: {key}: {fault}")
         for name, attribute_value in (act.post.attributes if act.post is not None else {}).items():
             try:
                 declared.posts[name].number(attribute_value)
@@ -77,19 +73,23 @@ def check_acts(params: SocialParams, declared: Attributes) -> None:
 def try_acts(platform: Platform) -> None:
     """Evaluate the expressions of all acts without any rows; raise ConfigError for one without a truth value."""
     nobody = np.zeros(0, np.int32)
-    agents, posts = AgentColumns(platform, nobody), CandidateColumns(platform, nobody, nobody, nobody.astype(np.bool_))
+    agents, posts = AgentColumns(platform, nobody), _columns_of_posts(platform, nobody)
     for index, act in enumerate(platform.configured.interventions):
         for key, text in _expressions(act):
-            truth(text, agents, posts, 0, f"interventions: {index}: {act.kind}.{key}")
+            try:
+                is_true(text, 0, posts, agents)
+            except ConfigError as error:
+                raise ConfigError(f"interventions: {index}: {key}: {error}") from None
 
 
 def _expressions(act: InterventionParams) -> Iterator[tuple[str, str]]:
     """Yield the keys and texts of an act's expressions; fields of drafts are those of posts."""
-    value = getattr(act, act.kind)
-    for key in ("posts", "draft", "accounts", "by"):
-        text = getattr(value, key, None)
-        if text is not None and not (key == "posts" and act.suspend is not None):
-            yield key, draft_expression(text) if key == "draft" else text
+    if act.agents is not None:
+        yield "agents", act.agents
+    for key in ("accounts",) if act.suspend is not None else ("posts", "draft", "by"):
+        text = getattr(getattr(act, act.kind), key, None)
+        if text is not None:
+            yield f"{act.kind}.{key}", draft_expression(text) if key == "draft" else text
 
 
 def act_key(index: int, act: InterventionParams) -> str:
@@ -109,9 +109,51 @@ def active_acts(platform: Platform, *kinds: str) -> Iterator[tuple[int, Interven
             yield index, act
 
 
-def select_targets(platform: Platform, index: int, act: InterventionParams, rows: Rows) -> Mask:
+def targets(platform: Platform, act: InterventionParams, rows: Rows) -> Mask:
     """Return which of some agents an intervention applies to."""
-    return platform.feeds.select_targets(index, act, rows, AgentColumns(platform, rows), platform.assignments)
+    return select_targets(act, rows, AgentColumns(platform, rows), platform.act_state)
+
+
+def assign_agents(platform: Platform) -> None:
+    """Assign agents to the named interventions that apply in this round, and note the groups of a new intervention.
+
+    With a `share`, an agent is assigned once: when the intervention begins, or when the agent joins. Otherwise the
+    agents that the intervention targets in any round are treated.
+    """
+    population, has_joined = platform.population, platform.population.has_joined
+    for act in platform.configured.interventions:
+        if act.name is None or not act.applies_in(platform.round):
+            continue
+        groups = platform.act_state.groups(act.name, len(population))
+        rows = np.flatnonzero(has_joined & (groups == NOT_ASSIGNED) if act.share is not None else has_joined)
+        if not len(rows):
+            continue
+        is_eligible = np.ones(len(rows), np.bool_)
+        if act.agents is not None:
+            is_eligible = is_true(act.agents, len(rows), AgentColumns(platform, rows))
+        if act.share is None:
+            groups[rows[is_eligible]] = TREATED
+            continue
+        # the draws depend only on seed, name, and agent or cluster: a larger share treats the same agents, and others
+        draws = platform.streams.uniform(f"assign {act.name}", _clusters(platform, act, rows))
+        drawn = np.where(draws < act.share, TREATED, CONTROL)
+        groups[rows] = np.where(is_eligible, drawn, NOT_ELIGIBLE)
+        if act.at == platform.round:
+            n_treated, n_eligible = np.count_nonzero(groups == TREATED), int(is_eligible.sum())
+            platform.notes += (
+                f"interventions: {act.name}: treats {n_treated:,} of {n_eligible:,} eligible agents "
+                f"(share={act.share:g})",
+            )
+
+
+def _clusters(platform: Platform, act: InterventionParams, rows: Rows) -> Rows:
+    """Return the cluster of each agent; agents of one cluster have the same draw."""
+    if act.assign is None:
+        return rows
+    if act.assign.by == COMMUNITY:
+        return np.asarray(np.searchsorted(platform.attributes.bounds, rows, side="right"))
+    place, _ = platform.attributes.schema.agent_attribute(act.assign.by)
+    return np.ascontiguousarray(platform.population.attributes[rows, place]).view(np.int64)
 
 
 def update_suspensions(platform: Platform) -> tuple[Mask, Mask]:
@@ -121,12 +163,11 @@ def update_suspensions(platform: Platform) -> tuple[Mask, Mask]:
     for index, act in enumerate(platform.configured.interventions):
         if act.suspend is None:
             continue
-        before = platform.post_acts.suspended(act_key(index, act), len(people))
+        before = platform.act_state.suspended(act_key(index, act), len(people))
         if act.applies_in(platform.round):
             is_account = np.isin(usual, (MEMBER, AWAY))  # newcomers are suspended a round after they join
             rows = np.flatnonzero(is_account & (before == NOT_SUSPENDED))
-            columns = AgentColumns(platform, rows)
-            rows = rows[truth(act.suspend.accounts, columns, columns, len(rows), f"interventions: {index}: accounts")]
+            rows = rows[is_true(act.suspend.accounts, len(rows), AgentColumns(platform, rows))]
             before[rows] = usual[rows]
             note_acts(platform, "suspend", index, act, agents=rows)
         elif act.until == platform.round:
@@ -139,23 +180,11 @@ def update_suspensions(platform: Platform) -> tuple[Mask, Mask]:
 def _usual_membership(platform: Platform) -> npt.NDArray[np.uint8]:
     """Return the membership of all agents as if no account were suspended."""
     usual = platform.population.membership.copy()
-    for before in platform.post_acts.membership.values():
+    for before in platform.act_state.membership.values():
         known = before[: len(usual)]
         is_held = (known != NOT_SUSPENDED) & (usual[: len(known)] == SUSPENDED)
         usual[: len(known)][is_held] = known[is_held]
     return usual
-
-
-def truth(text: str, agents: Any, posts: Any, n: int, where: str) -> Mask:
-    """Return in which rows an expression is true.
-
-    Raises:
-        ConfigError: If it has no truth value.
-    """
-    values = column_values(read_expression(text), agents, posts, n)
-    if values is None:
-        raise ConfigError(f"{where}: {text}: is neither true nor false")
-    return np.asarray(values != 0)
 
 
 def meet_posts(platform: Platform, first: int = 0) -> None:
@@ -218,11 +247,10 @@ def _roots_in_reach(platform: Platform) -> Rows:
 def _meet_posts(platform: Platform, index: int, act: InterventionParams, params: PostActParams, roots: Rows) -> Rows:
     """Let an act meet roots, and return those that it covers and that it begins to apply to in this round."""
     posts, now, key = platform.posts, platform.round, act_key(index, act)
-    due = platform.post_acts.due_rounds(key, len(posts))
+    due = platform.act_state.due_rounds(key, len(posts))
     new = roots[due[roots] == NOT_MET]
     if params.posts is not None:
-        columns = _columns_of_posts(platform, new)
-        new = new[truth(params.posts, columns, columns, len(new), f"interventions: {index}: {act.kind}.posts")]
+        new = new[is_true(params.posts, len(new), _columns_of_posts(platform, new))]
     hours: npt.NDArray[np.float64] | float
     if isinstance(params.delay, DelayParams):
         normals = platform.streams.normal(f"delay {draw_key(act)}", posts.key[new].view(np.int64))
@@ -233,10 +261,10 @@ def _meet_posts(platform: Platform, index: int, act: InterventionParams, params:
     delay = np.ceil(hours / (platform.params.clock.round_minutes / 60))
     due[new] = np.maximum(now, np.minimum(posts.round[new] + delay, np.iinfo(np.int32).max))
     begun = np.flatnonzero(due == now)
-    return begun[_covered(platform, index, act, begun)]
+    return begun[_covered(platform, act, begun)]
 
 
-def _covered(platform: Platform, index: int, act: InterventionParams, roots: Rows) -> Mask:
+def _covered(platform: Platform, act: InterventionParams, roots: Rows) -> Mask:
     """Return which roots an act covers."""
     coverage = None if act.post_act is None else act.post_act.coverage
     if coverage is None:
@@ -247,12 +275,12 @@ def _covered(platform: Platform, index: int, act: InterventionParams, roots: Row
 
 def applies_to_roots(platform: Platform, index: int, act: InterventionParams, roots: Rows | slice) -> Mask:
     """Return to which roots an act applies in this round: it has met them, covers them, and its delay is over."""
-    due = platform.post_acts.due_rounds(act_key(index, act), len(platform.posts))[roots]
+    due = platform.act_state.due_rounds(act_key(index, act), len(platform.posts))[roots]
     if act.meets_all:
         return np.ones(len(due), np.bool_)
     applies = np.asarray((due != NOT_MET) & (due <= platform.round))
     if act.post_act is not None and act.post_act.coverage is not None:
-        applies[applies] = _covered(platform, index, act, np.arange(len(platform.posts))[roots][applies])
+        applies[applies] = _covered(platform, act, np.arange(len(platform.posts))[roots][applies])
     return applies
 
 
@@ -267,8 +295,8 @@ def post_groups(platform: Platform, index: int, act: InterventionParams, posts: 
 
     Both are -1 for posts that it did not meet. Posts that it does not cover have the round that they would have had.
     """
-    due = platform.post_acts.due_rounds(act_key(index, act), len(platform.posts))[posts]
-    groups = np.where(_covered(platform, index, act, posts), TREATED, CONTROL)
+    due = platform.act_state.due_rounds(act_key(index, act), len(platform.posts))[posts]
+    groups = np.where(_covered(platform, act, posts), TREATED, CONTROL)
     return np.where(due == NOT_MET, NOT_ELIGIBLE, groups).astype(np.int32), due
 
 
@@ -291,21 +319,17 @@ def hidden_posts(platform: Platform, acts: Sequence[int], posts: Rows) -> Mask:
     for index in acts:
         act = platform.configured.interventions[index]
         if act.filter is not None and _reads_only_posts(act.filter):
-            columns = _columns_of_posts(platform, posts)
-            is_hidden |= truth(act.filter.posts, columns, columns, len(posts), f"interventions: {index}: filter.posts")
-        is_suspended = None
+            is_hidden |= is_true(act.filter.posts, len(posts), _columns_of_posts(platform, posts))
+        is_suspended = np.zeros(0, np.bool_)
         if act.suspend is not None and act.suspend.posts == "remove":
-            before = platform.post_acts.suspended(act_key(index, act), len(platform.population))
+            before = platform.act_state.suspended(act_key(index, act), len(platform.population))
             is_suspended = before != NOT_SUSPENDED
             is_hidden |= is_suspended[table.author[posts]]
         elif act.remove is None:
             continue
         left, nodes = np.arange(len(posts)), table.root[posts]
         while len(left):  # from each root to the post that it answers
-            if is_suspended is None:
-                is_out = applies_to_roots(platform, index, act, nodes)
-            else:
-                is_out = is_suspended[table.author[nodes]]
+            is_out = is_suspended[table.author[nodes]] if act.suspend else applies_to_roots(platform, index, act, nodes)
             is_hidden[left[is_out]] = True
             left, nodes = left[~is_out], table.parent[nodes[~is_out]]
             left, nodes = left[nodes != NO_PARENT], table.root[nodes[nodes != NO_PARENT]]
@@ -315,7 +339,7 @@ def hidden_posts(platform: Platform, acts: Sequence[int], posts: Rows) -> Mask:
 def hidden_from(platform: Platform, row: int, posts: Rows) -> Mask:
     """Return which posts are taken out for one agent."""
     acts = active_acts(platform, "remove", "suspend", "filter")
-    applying = [index for index, act in acts if select_targets(platform, index, act, np.array([row]))[0]]
+    applying = [index for index, act in acts if targets(platform, act, np.array([row]))[0]]
     is_hidden = hidden_posts(platform, applying, posts)
     if (pair_shift := feed_acts(platform, np.array([row])).pair_shift) is not None:
         is_followed = np.isin(platform.posts.author[posts], platform.network.followees(row))
@@ -331,19 +355,19 @@ def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
     visible = np.arange(platform.posts.first_visible(platform.round, platform.params.feed.window), len(platform.posts))
     columns = _columns_of_posts(platform, visible)
     post_bits, reader_bits = np.zeros(len(visible), np.uint32), np.zeros(len(platform.population), np.uint32)
-    scores, hiding, for_pairs = np.zeros(len(acts)), np.uint32(0), list[tuple[np.uint32, str, float, str]]()
+    scores, hiding, for_pairs = np.zeros(len(acts)), np.uint32(0), list[tuple[np.uint32, str, float]]()
     for i, (index, act) in enumerate(acts):
-        bit, params, where = np.uint32(1 << i), act.filter or act.downrank, f"interventions: {index}: {act.kind}.posts"
+        bit, params = np.uint32(1 << i), act.filter or act.downrank
         score = -np.inf if act.downrank is None else act.downrank.score
         if params is not None and not _reads_only_posts(params):
-            for_pairs.append((bit, params.posts, score, where))
+            for_pairs.append((bit, params.posts, score))
         else:
             if params is None:
                 post_bits |= bit * hidden_posts(platform, [index], visible)
             else:
-                post_bits |= bit * truth(params.posts, columns, columns, len(visible), where)
+                post_bits |= bit * is_true(params.posts, len(visible), columns)
             scores[i], hiding = score, hiding | bit * np.uint32(act.downrank is None)
-        reader_bits[readers[select_targets(platform, index, act, readers)]] |= bit
+        reader_bits[readers[targets(platform, act, readers)]] |= bit
     pair_bits = np.uint32(sum(int(bit) for bit, *_ in for_pairs))
     reader_bits &= np.bitwise_or.reduce(post_bits, initial=pair_bits)  # other acts change nothing
 
@@ -351,8 +375,8 @@ def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
         total, rows = np.zeros(len(posts)), np.flatnonzero(posts != NO_POST)
         agents, bits = AgentColumns(platform, readers[rows]), reader_bits[readers[rows]]
         columns = CandidateColumns(platform, readers[rows], posts[rows], is_followed[rows])
-        for bit, text, score, where in for_pairs:
-            total[rows[truth(text, agents, columns, len(rows), where) & (bits & bit != 0)]] += score
+        for bit, text, score in for_pairs:
+            total[rows[is_true(text, len(rows), columns, agents) & (bits & bit != 0)]] += score
         return total
 
     common = np.bitwise_and.reduce(reader_bits[readers], initial=np.uint32(0xFFFFFFFF))
@@ -372,9 +396,9 @@ def _mark_posts(platform: Platform) -> Marks:
     """Return the labels and frictions of this round, their roots and agents, and who does not see likes."""
     acts, everybody = _marking_acts(platform), np.arange(len(platform.population))
     sees_no_likes, utility = NO_MARKS.sees_no_likes, platform.params.utility
-    hides = [(i, act) for i, act in active_acts(platform, "hide") if "likes" in act.hide]
+    hides = [act for _, act in active_acts(platform, "hide") if "likes" in act.hide]
     if hides and utility.counts:
-        sees_no_likes = np.any([select_targets(platform, i, act, everybody) for i, act in hides], axis=0)
+        sees_no_likes = np.any([targets(platform, act, everybody) for act in hides], axis=0)
     if not acts:
         return NO_MARKS._replace(sees_no_likes=sees_no_likes)
     posts, agents = np.zeros(len(platform.posts), np.uint32), np.zeros(len(everybody), np.uint32)
@@ -384,7 +408,7 @@ def _mark_posts(platform: Platform) -> Marks:
     for i, (index, act) in enumerate(acts):
         bit = np.uint32(1 << i)
         posts[first:] |= bit * applies_to_roots(platform, index, act, slice(first, None))
-        agents |= bit * select_targets(platform, index, act, everybody)
+        agents |= bit * targets(platform, act, everybody)
         effects[i], keys[i] = act.log_factors, platform.streams.key(f"give up {draw_key(act)}")
         asks |= (act.label is not None and act.label.effect is None) << i
         drafts |= (act.friction is not None and act.friction.draft is not None) << i
@@ -421,7 +445,7 @@ def seen_labels(platform: Platform, readers: Rows, roots: Rows) -> pd.Categorica
 
 def _are_labelled(platform: Platform, index: int, act: InterventionParams, readers: Rows, roots: Rows) -> Mask:
     """Return which readers see a label on a root."""
-    return applies_to_roots(platform, index, act, roots) & select_targets(platform, index, act, readers)
+    return applies_to_roots(platform, index, act, roots) & targets(platform, act, readers)
 
 
 def show_acts(platform: Platform, readers: Rows, posts: Sequence[Post | None]) -> list[Post | None]:
@@ -432,7 +456,7 @@ def show_acts(platform: Platform, readers: Rows, posts: Sequence[Post | None]) -
         if act.label is not None:
             is_changed = _are_labelled(platform, index, act, readers[rows], roots) & bool(act.label.text)
         else:
-            is_changed = select_targets(platform, index, act, readers[rows])
+            is_changed = targets(platform, act, readers[rows])
         for i in rows[is_changed].tolist():
             if (post := shown[i]) is not None and act.label is not None:
                 shown[i] = replace(post, about="; ".join(filter(None, (f"label: {act.label.text}", post.about))))
@@ -441,37 +465,22 @@ def show_acts(platform: Platform, readers: Rows, posts: Sequence[Post | None]) -
     return shown
 
 
-class _Drafts:
-    """The attributes of drafts as columns."""
-
-    def __init__(self, schema: Attributes, values: npt.NDArray[np.float64]) -> None:
-        self._schema, self._values = schema, values
-
-    def column(self, name: str) -> Any:
-        """Return an attribute."""
-        place, attribute = self._schema.post_attribute(name)
-        return attribute.column(self._values[:, place])
-
-
 def review_drafts(platform: Platform, ticks: Rows, rows: Rows, posts: Rows) -> Mask:
     """Return which agents give up their replies because of frictions on drafts; note these, and milder replies."""
-    table, marks, schema = platform.posts, platform.marks, platform.attributes.schema
+    table, marks = platform.posts, platform.marks
     tick, agent, post = (part.astype(np.int32) for part in (ticks, rows, posts))
     n, kind, now = len(table), np.full(len(rows), REPLY), platform.round
     keys = new_post_keys(platform.streams.key("reshare", now), tick, agent, post, kind, table.key)
     ids = table.add(rows, table.text_id[posts], now + 1, REPLY, posts, None, keys, written=now)
-    values, is_out = table.attributes[ids].copy(), np.zeros(len(rows), np.bool_)
-    table.n, roots = n, table.root[posts]  # the drafts are not published yet
-    milder_marks = np.full(len(rows), -1)
-    for i, (index, act) in enumerate(_marking_acts(platform)):
+    drafts, roots = PostColumns(platform, rows, ids), table.root[posts]
+    is_out, milder_marks = np.zeros(len(rows), np.bool_), np.full(len(rows), -1)
+    for i, (_, act) in enumerate(_marking_acts(platform)):
         if act.friction is None or act.friction.draft is None:
             continue
-        drafts, where = _Drafts(schema, values), f"interventions: {index}: friction.draft"
         draft = draft_expression(act.friction.draft)
         is_met = marks.posts[roots] & marks.agents[rows] & np.uint32(1 << i) != 0
-        is_met &= truth(draft, drafts, drafts, len(rows), where) & ~is_out
-        purpose, root_keys = f"draft {draw_key(act)}", table.key[roots].view(np.int64)
-        draws = platform.streams.uniform(purpose, rows, index=root_keys)
+        is_met &= is_true(draft, len(rows), drafts) & ~is_out
+        draws = platform.streams.uniform(f"draft {draw_key(act)}", rows, index=table.key[roots].view(np.int64))
         gives_up = is_met & (draws < act.friction.abandon)
         is_milder = is_met & ~gives_up & (draws < act.friction.abandon + act.friction.milder)
         columns = tick, agent, post, np.full(len(rows), REPLY_ACTION, np.int32), np.full(len(rows), i, np.int32)
@@ -480,20 +489,22 @@ def review_drafts(platform: Platform, ticks: Rows, rows: Rows, posts: Rows) -> M
         milder_marks[is_milder] = i
         for end in ("lowest", "highest"):  # the mildest value is the lowest one that is not interrupted
             if is_milder.any():
-                _set_values(values, is_milder, schema, draft, end)
-                is_milder &= truth(draft, drafts, drafts, len(rows), where)
+                _set_values(platform, ids[is_milder], draft, end)
+                is_milder &= is_true(draft, len(rows), drafts)
         is_out |= gives_up
     for i in np.flatnonzero((milder_marks >= 0) & ~is_out).tolist():
-        platform.events.softened[int(rows[i]), int(posts[i])] = int(milder_marks[i]), values[i].tolist()
+        values = table.attributes[ids[i]].tolist()
+        platform.events.softened[int(rows[i]), int(posts[i])] = int(milder_marks[i]), values
+    table.n = n  # the drafts are not published yet
     return is_out
 
 
-def _set_values(values: npt.NDArray[np.float64], rows: Mask, schema: Attributes, draft: str, end: str) -> None:
-    """Set the attributes that an expression reads to their lowest or highest values, in some rows of `values`."""
+def _set_values(platform: Platform, posts: Rows, draft: str, end: str) -> None:
+    """Set the attributes of some posts that an expression reads to their lowest or highest values."""
     for field in read_expression(draft).fields:
-        place, attribute = schema.post_attribute(field.removeprefix("post."))
+        place, attribute = platform.attributes.schema.post_attribute(field.removeprefix("post."))
         stored = attribute.stored_values if attribute.values else np.array([attribute.low, attribute.high])
-        values[rows, place] = stored.min() if end == "lowest" else stored.max()
+        platform.posts.attributes[posts, place] = stored.min() if end == "lowest" else stored.max()
 
 
 def note_given_up(platform: Platform) -> None:
@@ -517,7 +528,7 @@ def _release_removed(platform: Platform) -> None:
     for index, act in active_acts(platform, "remove", "suspend"):
         rows = np.flatnonzero(people.current_post != NO_POST)
         is_out = hidden_posts(platform, [index], people.current_post[rows])
-        out = rows[is_out & select_targets(platform, index, act, rows)]
+        out = rows[is_out & targets(platform, act, rows)]
         people.current_post[out], people.pending_action[out] = NO_POST, NO_ACTION
         people.state[out], people.ticks_in_state[out] = SCROLLING.code, 0
 

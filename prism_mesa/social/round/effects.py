@@ -125,30 +125,26 @@ def _is_true(condition: Expression, agent: object, post: object) -> bool:
         return False
 
 
-def must_give_up(platform: Platform, row: int, post: int, target: AgentState | None) -> bool:
-    """Return whether an agent will give up the action of a target state, whatever it would write."""
-    action = ACTION_INDICES.get(target) if target is not None else None
-    if action is None or post == NO_POST or not len(platform.marks.key):
-        return False
-    return _giving_up(platform, row, post, action) >= 0
+def find_mark(platform: Platform, row: int, post: int, target: AgentState | None) -> int:
+    """Return the label or friction for which an agent gives up the action of a target state, or -1.
+
+    It is an index into `Platform.marks`. Frictions on drafts are not considered.
+    """
+    if target not in ACTION_INDICES or post == NO_POST or not len(platform.marks.key):
+        return -1
+    root, raised = int(platform.posts.root[post]), not platform.tables.engages
+    return int(first_giving_up(row, root, ACTION_INDICES[target], raised, platform.marks, platform.posts.key))
 
 
-def _giving_up(platform: Platform, row: int, post: int, action: int) -> int:
-    key, raised = platform.posts.key, not platform.tables.engages
-    return int(first_giving_up(row, int(platform.posts.root[post]), action, raised, platform.marks, key))
-
-
-def give_up(platform: Platform, row: int, post: int, action: int) -> bool:
-    """Return whether an agent gives up an action because of a label or friction, and note it."""
-    if not len(platform.marks.key):
-        return False
-    mark = _giving_up(platform, row, post, action)
+def give_up(platform: Platform, row: int, post: int, target: AgentState) -> bool:
+    """Return whether an agent gives up the action of a target state because of a label or friction, and note it."""
+    mark, action = find_mark(platform, row, post, target), ACTION_INDICES.get(target)
     if mark >= 0:
         event = tuple(np.array([[platform.tick], [row], [post], [action], [mark]], np.int32))
         platform.events.given_up.append(event)
-    if mark < 0 and action == REPLY and platform.marks.drafts:
+    elif action == REPLY and platform.marks.drafts and post != NO_POST:
         return bool(review_drafts(platform, *(np.array([value]) for value in (platform.tick, row, post)))[0])
-    return bool(mark >= 0)
+    return mark >= 0
 
 
 def note_engagement(

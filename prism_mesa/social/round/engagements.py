@@ -16,7 +16,7 @@ from prism_mesa.kernels.commit.orders import (
 )
 from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.acts import active_acts, note_acts, select_targets
+from prism_mesa.social.round.acts import active_acts, note_acts, targets
 from prism_mesa.social.state import posts as posts_of
 from prism_mesa.social.state.events import REPLY, RESHARE, Int32, Keys, Mask
 from prism_mesa.social.state.population import NO_POST, Rows
@@ -81,7 +81,7 @@ def _find_refused(platform: Platform, index: int, act: InterventionParams, colum
     kinds = np.full(len(rows), posts_of.RESHARE)
     order_keys = new_post_keys(key, tick[rows], agent[rows], post[rows], kinds, posts.key)
     rows = rows[order_by_bits(tick[rows], order_keys, platform.params.ticks_per_round + 2)]
-    root, is_bound = posts.root[post[rows]], select_targets(platform, index, act, agent[rows])
+    root, is_bound = posts.root[post[rows]], targets(platform, act, agent[rows])
     is_refused = np.zeros(len(rows), np.bool_)
     n_reshares = dict(zip(root.tolist(), posts.reshares[root].tolist(), strict=True))
     for i in np.flatnonzero(np.bincount(root, minlength=len(posts))[root] + posts.reshares[root] > cap).tolist():

@@ -488,12 +488,8 @@ def rank_feeds(
     if not outbox.n or not len(agents):
         return
     readers = np.ascontiguousarray(agents, np.int32)
-    if (
-        depths is not None
-        and not read_copies.is_used
-        and not len(acts.reader_bits)
-        and ranks_by_depth(params, outbox, network)
-    ):
+    is_plain = not read_copies.is_used and not len(acts.reader_bits)
+    if depths is not None and is_plain and ranks_by_depth(params, outbox, network):
         depths.open(len(population), now, params.window)
         long, recent = exposure.long_and_recent
         audience = Audience(network.indptr, network.indices, *long, *hidden, *read_copies.lists)

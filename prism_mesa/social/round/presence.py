@@ -114,22 +114,16 @@ def online_draws(platform: Platform, rows: Rows) -> Floats:
 
 def online_probabilities(platform: Platform) -> Floats:
     """Return each agent's probability of coming online, by its activity, the hour, and `agents.returns`."""
-    probabilities, strength = _usual_probabilities(platform), platform.params.agents.returns.online
-    if not strength:
-        return probabilities
-    odds_ratio = platform.session_worth.factor(strength, len(probabilities))
-    return probabilities * odds_ratio / (1 - probabilities + probabilities * odds_ratio)
-
-
-def _usual_probabilities(platform: Platform) -> Floats:
-    """Return each agent's activity times the weight of the hour."""
     params, clock = platform.params.agents, platform.params.clock
-    activity, hours = platform.population.activity, params.hours or (1.0,) * 24
-    if params.hours is None and not params.rhythm:
-        return activity
-    if params.rhythm or params.time_zone:
-        return np.minimum(activity * _local_hour_weights(platform, hours), 1.0)
-    return np.minimum(activity * mean_hour_weight(hours, clock, platform.round), 1.0)
+    p, hours = platform.population.activity, params.hours or (1.0,) * 24
+    if params.rhythm or (params.hours and params.time_zone):
+        p = np.minimum(p * _local_hour_weights(platform, hours), 1.0)
+    elif params.hours:
+        p = np.minimum(p * mean_hour_weight(hours, clock, platform.round), 1.0)
+    if params.returns.online:
+        odds_ratio = platform.session_worth.factor(params.returns.online, len(p))
+        p = p * odds_ratio / (1 - p + p * odds_ratio)
+    return p
 
 
 def local_hours(platform: Platform, round_: int) -> Floats:

@@ -14,7 +14,7 @@ from prism_mesa.kernels.utility import NO_MARKS
 from prism_mesa.social.content.activity import store_notes
 from prism_mesa.social.content.writer import write_own_posts
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.acts import active_acts, draw_key, note_acts, note_given_up, truth
+from prism_mesa.social.round.acts import active_acts, draw_key, note_acts, note_given_up
 from prism_mesa.social.round.collect import record_engagements, record_impressions, record_views
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.engagements import commit_engagements
@@ -25,6 +25,7 @@ from prism_mesa.social.round.presence import note_sessions
 from prism_mesa.social.state.chunks import blocks, map_in_threads, run_in_threads
 from prism_mesa.social.state.events import LIKE, Events, Int32
 from prism_mesa.social.state.exposure import NO_PAIRS, sort_pairs
+from prism_mesa.social.state.feeds import is_true
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
 from prism_mesa.social.tables import COUNTERS
@@ -67,19 +68,17 @@ def publish(platform: Platform, is_online: npt.NDArray[np.bool_]) -> None:
 def _publish_for_platform(platform: Platform) -> int:
     """Add the posts that interventions let accounts publish, and return their number."""
     n_before, posts = len(platform.posts), platform.posts
-    schema = platform.attributes.schema
     for index, act in active_acts(platform, "post"):
         params = act.post
         if params is None or (platform.round - act.at) % (params.every or platform.params.rounds):
             continue
         rows = np.flatnonzero(platform.population.present)
-        columns = AgentColumns(platform, rows)
-        rows = rows[truth(params.by, columns, columns, len(rows), f"interventions: {index}: post.by")]
+        rows = rows[is_true(params.by, len(rows), AgentColumns(platform, rows))]
         [text] = posts.add_texts([params.text])
         key = platform.streams.bits(f"post of {draw_key(act)}", rows, round_=platform.round)
         ids = posts.add(rows, np.full(len(rows), text), platform.round, POST, NO_PARENT, None, key)
         for name, value in params.attributes.items():
-            place, attribute = schema.post_attribute(name)
+            place, attribute = platform.attributes.schema.post_attribute(name)
             posts.attributes[ids, place] = attribute.number(value)
         note_acts(platform, "post", index, act, posts=ids, agents=rows)
     return len(posts) - n_before

@@ -23,8 +23,7 @@ import numpy.typing as npt
 from prism_mesa.social.behavior import IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write_words
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.acts import carry_out_acts, feed_acts, meet_posts
-from prism_mesa.social.round.assignment import assign_agents
+from prism_mesa.social.round.acts import assign_agents, carry_out_acts, feed_acts, meet_posts
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.columns import AgentColumns, make_scorer
 from prism_mesa.social.round.engagements import open_round
@@ -96,7 +95,7 @@ def _rank(platform: Platform, is_online: npt.NDArray[np.bool_]) -> Rows:
     sort_posts = cache(
         partial(make_outbox, platform.posts, platform.params.feed, len(population), now, threads, all_acts)
     )
-    for group, params, feed in platform.feeds.assign(readers, agents, platform.assignments):
+    for group, params, feed in platform.feeds.assign(readers, agents, platform.act_state):
         for rows, acts in all_acts.split(group, params):
             rank_feeds(
                 rows,

@@ -20,7 +20,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import review_drafts
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, TickAnswers, ask, collect_answers, needs_no_llm
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.effects import must_give_up, rollback_on_error
+from prism_mesa.social.round.effects import find_mark, rollback_on_error
 from prism_mesa.social.round.walk import Stopped, join_starts, make_starts, select_starts, walk_agents
 from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import Expression, run_action
@@ -76,7 +76,7 @@ def _open_round(platform: Platform, online: Rows) -> Starts:
         starts = join_starts([starts, make_starts(active, 0)])
     is_idle = population.present.copy()
     is_idle[starts.rows] = False
-    platform.kind_counts[:, :, IDLE.code] += platform.count_kinds(is_idle)[:, np.newaxis]
+    platform.kind_counts += platform.count_states(np.flatnonzero(is_idle))
     return starts
 
 
@@ -187,9 +187,8 @@ def _review_drafts(platform: Platform, stopped: Stopped) -> Starts:
     triggers = np.where(gives_up, platform.trigger_code(ABANDONS), stopped.triggers)
     targets = np.where(gives_up, FIRE, ENGAGING["reply"].code)
     was_open = np.where(gives_up, 0, DRAFTED - stopped.outcomes) + 2
-    return make_starts(
-        stopped.rows, stopped.ticks, triggers, targets, was_open, np.where(gives_up, POST_AT_HAND, posts)
-    )
+    decided_posts = np.where(gives_up, POST_AT_HAND, posts)
+    return make_starts(stopped.rows, stopped.ticks, triggers, targets, was_open, decided_posts)
 
 
 def _fire(platform: Platform, stopped: Stopped) -> Starts:
@@ -254,7 +253,7 @@ def _run_actions(choices: _Choices, taken: Rows, starts: Starts) -> None:
     acting = [i for i, transition in enumerate(transitions) if transition.action is not None]
     for i in np.flatnonzero(np.isin(taken, acting)).tolist() if acting else ():
         row, post = int(choices.agents.rows[i]), int(choices.posts.posts[i])
-        if must_give_up(platform, row, post, transitions[taken[i]].target):
+        if find_mark(platform, row, post, transitions[taken[i]].target) >= 0:
             continue
         try:
             with rollback_on_error(platform, row):

@@ -114,17 +114,8 @@ class Events(Restorable):
         template_texts: Words from templates.
     """
 
-    saved_fields = (
-        "impressions",
-        "engagements",
-        "individual_engagements",
-        "written",
-        "moves",
-        "given_up",
-        "softened",
-        "texts",
-        "notes",
-        "decided",
+    saved_fields = tuple(
+        "impressions engagements individual_engagements written moves given_up softened texts notes decided".split()
     )
 
     impressions: list[tuple[Int32, ...]] = field(default_factory=list)
@@ -165,11 +156,8 @@ class Events(Restorable):
 
         `social.round.engagements` selects the engagements that count.
         """
-        if not self.individual_engagements:
-            return _concatenate(self.engagements, 4)
-        return _concatenate(
-            [tuple(np.array(list(self.individual_engagements.values()), np.int32).T), *self.engagements], 4
-        )
+        rows = list(self.individual_engagements.values())
+        return _concatenate([*([tuple(np.array(rows, np.int32).T)] if rows else []), *self.engagements], 4)
 
     def wordless(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
         """Return the columns of replies and reshares that have no words yet."""

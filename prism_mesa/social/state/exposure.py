@@ -72,10 +72,6 @@ class Exposure(Restorable):
         n_added *= self.is_used
         self.start = np.append(self.start, np.full(n_added, self.start[-1]))
 
-    def keep_only(self, is_shown: npt.NDArray[np.bool_]) -> None:
-        """Drop the roots that are not marked in `is_shown`, which has an entry for each post."""
-        self.update_lists([], NO_PAIRS, np.packbits(is_shown, bitorder="little"))
-
     def add(self, agents: Rows, roots: Rows) -> None:
         """Add pairs of an agent and a root in any order; duplicates are allowed."""
         if not len(agents):

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import ConfigError, OwnCodeError, did_you_mean, shorten
 from prism_mesa.social.params import FeedParams, InterventionParams, SocialParams
+from prism_mesa.social.state.act_state import ActState
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.social.state.assignments import Assignments
 from prism_mesa.social.state.attributes import Attribute, Attributes
 from prism_mesa.social.state.groups import MAX_GROUPS, n_groups
 from prism_mesa.social.state.population import Rows
@@ -25,6 +25,7 @@ from prism_mesa.statechart.checks import suggest_field
 from prism_mesa.statechart.users_code import user_code_line
 
 type Floats = npt.NDArray[np.float64]
+type Mask = npt.NDArray[np.bool_]
 
 MODE_KEY: Final = "feed.mode"
 FEED_ACTS: Final = ("remove", "suspend", "filter", "downrank")
@@ -158,19 +159,13 @@ class Feeds:
         declared: The declared attributes.
 
     Raises:
-        ConfigError: If an intervention selects agents by an unknown field, or a feed of your own cannot be used.
+        ConfigError: If a feed of your own cannot be used.
     """
 
     def __init__(self, configured: SocialParams, params: SocialParams, round_: int, declared: Attributes) -> None:
         self._configured, self._params, self._declared = configured, params, declared
         self._feeds_by_acts: dict[tuple[int, ...], tuple[FeedParams, UserFeed | None]] = {}
         interventions = configured.interventions
-        selectors = [(i, act.agents) for i, act in enumerate(interventions) if act.agents is not None]
-        self._expressions = {i: read_expression(text) for i, text in selectors}
-        fields = [name for name in readable_fields(declared) if name.startswith("agent.")]
-        for i, expression in self._expressions.items():
-            for name in sorted(expression.fields - set(fields)):
-                raise ConfigError(f"interventions: {i}: agents: {name} cannot be read.{suggest_field(name, fields)}")
         for act in interventions:  # report an unusable feed now, not in its first round
             self._user_feed(str(act.set.get("feed.mode", "")))
         in_order = sorted(enumerate(interventions), key=lambda numbered: numbered[1].at)
@@ -181,25 +176,17 @@ class Feeds:
         self._attribute = self._group_attribute(params.feed.attribute)
 
     def assign(
-        self, rows: Rows, agents: Fields, assignments: Assignments
+        self, rows: Rows, agents: Fields, act_state: ActState
     ) -> Iterator[tuple[Rows, FeedParams, UserFeed | None]]:
         """Yield each feed that applies to some of `rows`, with these rows; `agents` holds the columns of `rows`."""
-        parts: list[tuple[npt.NDArray[np.bool_], tuple[int, ...]]] = [(np.ones(len(rows), np.bool_), ())]
+        parts: list[tuple[Mask, tuple[int, ...]]] = [(np.ones(len(rows), np.bool_), ())]
         for i, act in self._active_acts.items():
             if act.set and act.is_targeted:
-                is_target = self.select_targets(i, act, rows, agents, assignments)
+                is_target = select_targets(act, rows, agents, act_state)
                 pairs = [((mask & is_target, (*acts, i)), (mask & ~is_target, acts)) for mask, acts in parts]
                 parts = [part for pair in pairs for part in pair if part[0].any()]
         for mask, acts in parts:
             yield rows[mask], *self._feed(acts)
-
-    def select_targets(
-        self, index: int, act: InterventionParams, rows: Rows, agents: Fields, assignments: Assignments
-    ) -> npt.NDArray[np.bool_]:
-        """Return which of `rows`, with the columns `agents`, an intervention applies to."""
-        if act.share is not None:
-            return assignments.is_treated(str(act.name), rows)
-        return np.ones(len(rows), np.bool_) if act.agents is None else self.select_agents(index, agents, len(rows))
 
     @property
     def show_only_followed(self) -> bool:
@@ -231,18 +218,6 @@ class Feeds:
             )
         return attribute
 
-    def select_agents(self, intervention: int, agents: Fields, n: int) -> npt.NDArray[np.bool_]:
-        """Return which of `n` agents, with the columns `agents`, an intervention targets.
-
-        Raises:
-            ConfigError: If the intervention's expression has no truth value.
-        """
-        expression = self._expressions[intervention]
-        values = column_values(expression, agents, agents, n)
-        if values is None:
-            raise ConfigError(f"interventions: {intervention}: agents: {expression}: is neither true nor false")
-        return np.asarray(values != 0)
-
     def _feed(self, acts: tuple[int, ...]) -> tuple[FeedParams, UserFeed | None]:
         """Return the feed of the agents that these interventions target; later interventions override earlier ones."""
         if acts not in self._feeds_by_acts:
@@ -261,3 +236,22 @@ class Feeds:
 def read_expression(text: str) -> Expression:
     """Return an expression from its text."""
     return parse_expression(text)
+
+
+def is_true(text: str, n: int, posts: Fields, agents: Fields | None = None) -> Mask:
+    """Return in which of `n` rows an expression is true; an expression over agents alone needs no `posts`.
+
+    Raises:
+        ConfigError: If it has no truth value.
+    """
+    values = column_values(read_expression(text), posts if agents is None else agents, posts, n)
+    if values is None:
+        raise ConfigError(f"{text}: is neither true nor false")
+    return np.asarray(values != 0)
+
+
+def select_targets(act: InterventionParams, rows: Rows, agents: Fields, act_state: ActState) -> Mask:
+    """Return which of `rows`, with the columns `agents`, an intervention applies to."""
+    if act.share is not None:
+        return act_state.is_treated(str(act.name), rows)
+    return np.ones(len(rows), np.bool_) if act.agents is None else is_true(act.agents, len(rows), agents)

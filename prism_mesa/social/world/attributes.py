@@ -171,9 +171,8 @@ class AttributeSource:
         weight, is_reply = self.declared[name].parent, posts.kind[ids] == REPLY
         parent_values = posts.attributes[np.where(is_reply, posts.parent[ids], 0), index]
         if attribute.values:
-            return np.where(
-                is_reply & (self.streams.uniform(f"parent of {name}", keys) < weight), parent_values, values
-            )
+            is_copied = is_reply & (self.streams.uniform(f"parent of {name}", keys) < weight)
+            return np.where(is_copied, parent_values, values)
         return np.where(is_reply, _clip_to_range(attribute, weight * parent_values + (1 - weight) * values), values)
 
     def attach_to(self, posts: Posts, population: Population) -> None:

@@ -61,7 +61,7 @@ def calibrate(
     text: str = "",
     on_run: Callable[[Progress], object] = lambda progress: None,
 ) -> CalibrationResult:
-    """Fit, run the fitted world with new seeds, and return the result (see `api.calibrations.Calibration`).
+    """Fit, run the fitted world with new seeds, and return the result (see `api.validation.Calibration`).
 
     After a KeyboardInterrupt, the same call continues from the results so far.
     """

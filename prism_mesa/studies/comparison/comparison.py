@@ -104,9 +104,8 @@ def compare_runs(
     if why and divergence is not None:
         explanation = explain_divergence(pairs.base[pair].folder, pairs.other[pair].folder, divergence, trust=trust)
     origins = {"base": read_branching(left.facts), "other": read_branching(right.facts)}
-    left_notes, right_notes = _act_notes(left), _act_notes(right)
-    notes += [f"base: {note}" for note in left_notes if note not in right_notes]
-    notes += [f"other: {note}" for note in right_notes if note not in left_notes]
+    for side, run, other_run in (("base", left, right), ("other", right, left)):
+        notes += [f"{side}: {note}" for note in _act_notes(run) if note not in _act_notes(other_run)]
     return RunComparison(
         pairs=pairs,
         settings=pd.DataFrame([vars(setting) for setting in settings], columns=["key", "base", "other"], dtype=object),

@@ -1,7 +1,7 @@
 """The design of a study: conditions with their configurations, and runs with their names."""
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
@@ -13,11 +13,11 @@ from prism_mesa.reasoner import Reasoner, make_reasoner
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.identity import Identity, identify_config
 from prism_mesa.runs.yaml_text import read_yaml
+from prism_mesa.social.params import InterventionParams
 from prism_mesa.streams import digest64
 from prism_mesa.studies.design.points import Points, check_keys, find_file, make_points
-from prism_mesa.studies.design.treatments import find_treatments
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.measures.treatment import check_interventions
+from prism_mesa.studies.measures.treatment import by_agent, check_interventions
 from prism_mesa.studies.params import StudyParams, flatten, settings, settings_text
 from prism_mesa.studies.statistics.cells import Treatment, level_text
 from prism_mesa.studies.statistics.expectation import parse_expectation
@@ -185,6 +185,35 @@ def _read_base(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
     return values
 
 
+def _find_treatments(measures: Iterable[str], config_by_arm: Mapping[str, Config]) -> tuple[Treatment, ...]:
+    """Return the treatments of measures by agent for which some arms treat a share, one treats all, and one nobody.
+
+    Interventions with `agents` are left out, because nobody is marked as eligible in the arm that treats nobody.
+    """
+    treatments = []
+    for measure in measures:
+        count, _, name = measure.partition("@")
+        parts = {arm: _split(config, name) for arm, config in config_by_arm.items() if count in by_agent(count)}
+        for whole, (share, act, rest) in parts.items():
+            if act is None or share < 1 or act.agents is not None:
+                continue
+            shares = {arm: part[0] for arm, part in parts.items() if part[1] in (None, act) and part[2] == rest}
+            some, none = ([arm for arm in shares if 0 < shares[arm] < 1], [arm for arm in shares if not shares[arm]])
+            if some and none:
+                rounds = f"{act.at}" if act.until is None else f"{act.at}-{act.until - 1}"
+                treatments.append(Treatment(measure, f"{count}@{rounds}", tuple(some), whole, none[0]))
+    return tuple(treatments)
+
+
+def _split(config: Config, name: str) -> tuple[float, InterventionParams | None, Config]:
+    """Return the share that an intervention treats, the intervention without it, and the rest of a configuration."""
+    act = next((act for act in config.interventions if act.name == name), None)
+    rest = config.model_copy(update={"interventions": tuple(other for other in config.interventions if other != act)})
+    if act is None:
+        return 0.0, None, rest
+    return 1.0 if act.share is None else act.share, act.model_copy(update={"share": None, "assign": None}), rest
+
+
 def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
     """Return the design of a study; raise BadInputError for faults that can be found before any run."""
     maker = ConfigMaker(params, where)
@@ -204,7 +233,7 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
             conditions.append(Condition(len(conditions), arm, point, identify_config(config)))
             config_by_arm.setdefault(arm, config)
     is_fixed = "interventions" not in points.factors
-    treatments = find_treatments(params.measures, config_by_arm) if params.paired and is_fixed else ()
+    treatments = _find_treatments(params.measures, config_by_arm) if params.paired and is_fixed else ()
     if added := [level for level in dict.fromkeys(t.level for t in treatments) if level not in params.measures]:
         params = params.model_copy(update={"measures": [*params.measures, *added]})
     design = StudyDesign(params, params.name or name, where, base, points, conditions, maker, treatments)

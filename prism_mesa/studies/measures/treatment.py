@@ -18,7 +18,7 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ConfigError, printable
 from prism_mesa.runs.config import Config
 from prism_mesa.social.params.interventions import InterventionParams
-from prism_mesa.social.state.assignments import GROUPS
+from prism_mesa.social.state.act_state import GROUPS
 from prism_mesa.social.state.posts import POST
 from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.measures.engagement import stay_intervals
@@ -67,40 +67,30 @@ def _rounds_present(run: FinishedRun, rounds: Rounds) -> Floats:
     return np.bincount(agents, np.maximum(overlap, 0), minlength=n)
 
 
-def _per_round(doers: Any, table: str, run: FinishedRun, rounds: Rounds) -> Floats:
-    """Return how often each agent is among `doers`, per round on the platform.
+def _rows_in(run: FinishedRun, table: str, rounds: Rounds) -> pd.DataFrame:
+    rows = run.table(table)
+    return rows[rows["round"].between(*rounds, inclusive="left")]
+
+
+def _count(table: str, doers: Callable[[pd.DataFrame], Any], run: FinishedRun, rounds: Rounds) -> Floats:
+    """Return how often each agent is among the `doers` of a table, per round on the platform.
 
     It is NaN for agents that were not there, or whose rows of the table are not recorded.
     """
     agents, present = run.table("agents"), _rounds_present(run, rounds)
     if f"recorded_{table}" in agents:
         present = present * agents[f"recorded_{table}"].to_numpy()
-    return np.bincount(doers, minlength=len(agents)) / np.where(present > 0, present, nan)
+    n_done = np.bincount(doers(_rows_in(run, table, rounds)), minlength=len(agents))
+    return n_done / np.where(present > 0, present, nan)
 
 
-def _rows_in(run: FinishedRun, table: str, rounds: Rounds) -> pd.DataFrame:
-    rows = run.table(table)
-    return rows[rows["round"].between(*rounds, inclusive="left")]
-
-
-def _count_rows(table: str, column: str, value: str, run: FinishedRun, rounds: Rounds) -> Floats:
-    rows = _rows_in(run, table, rounds)
-    return _per_round(rows["agent"][rows[column] == value] if column else rows["agent"], table, run, rounds)
-
-
-def _count_posts(run: FinishedRun, rounds: Rounds) -> Floats:
-    posts = _rows_in(run, "posts", rounds)
-    return _per_round(posts["author"][is_kind(posts, POST)], "posts", run, rounds)
-
-
-def _count_visits(run: FinishedRun, rounds: Rounds) -> Floats:
-    rows = _rows_in(run, "impressions", rounds)[["agent", "round"]].drop_duplicates()
-    return _per_round(rows["agent"], "impressions", run, rounds)
+def _doers(column: str, value: str) -> Callable[[pd.DataFrame], Any]:
+    return lambda rows: rows["agent"][rows[column] == value]
 
 
 def _count_follows(run: FinishedRun, rounds: Rounds) -> Floats:
     is_live = run.config.network.dynamics == "live"
-    return _count_rows("follows", "event", "follow", run, rounds) if is_live else np.zeros(0)
+    return _count("follows", _doers("event", "follow"), run, rounds) if is_live else np.zeros(0)
 
 
 def _opinions(run: FinishedRun, rounds: Rounds) -> Floats:
@@ -168,14 +158,17 @@ _PER_ROUND: Final = "per agent and round", "on the platform"
 _ENGAGEMENTS: Final = (*_PER_ROUND, ("engagements", "churn"))
 _IMPRESSIONS: Final = (*_PER_ROUND, ("impressions", "churn"))
 _BY_AGENT: Final[dict[str, tuple[Rates, str, str, tuple[str, ...]]]] = {
-    "impressions": (partial(_count_rows, "impressions", "", ""), *_IMPRESSIONS),
-    "engagements": (partial(_count_rows, "engagements", "", ""), *_ENGAGEMENTS),
+    "impressions": (partial(_count, "impressions", lambda rows: rows["agent"]), *_IMPRESSIONS),
+    "engagements": (partial(_count, "engagements", lambda rows: rows["agent"]), *_ENGAGEMENTS),
     **{
-        counter: (partial(_count_rows, "engagements", "action", action), *_ENGAGEMENTS)
+        counter: (partial(_count, "engagements", _doers("action", action)), *_ENGAGEMENTS)
         for counter, action in zip(COUNTERS, ACTIONS, strict=True)
     },
-    "posts": (_count_posts, *_PER_ROUND, ("churn",)),
-    "visits": (_count_visits, *_IMPRESSIONS),
+    "posts": (partial(_count, "posts", lambda rows: rows["author"][is_kind(rows, POST)]), *_PER_ROUND, ("churn",)),
+    "visits": (
+        partial(_count, "impressions", lambda rows: rows[["agent", "round"]].drop_duplicates()["agent"]),
+        *_IMPRESSIONS,
+    ),
     "follows": (_count_follows, *_PER_ROUND, ("follows", "churn")),
     "opinion": (_opinions, "", "at the end of the run", ()),
 }

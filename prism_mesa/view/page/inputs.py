@@ -183,11 +183,8 @@ def _intervention(values: Values) -> dict[str, Any]:
         new_value = yaml.safe_load(value)
     except yaml.YAMLError:
         new_value = value
-    return {
-        "at": at.strip(),
-        "until": until.strip() or None,
-        **({key: new_value} if key in _ACTS else {"set": {key: new_value}}),
-    }
+    act = {key: new_value} if key in _ACTS else {"set": {key: new_value}}
+    return {"at": at.strip(), "until": until.strip() or None, **act}
 
 
 def changed_keys(values: Values, earlier_values: Values) -> Sequence[str]:

@@ -15,24 +15,22 @@ RULINGS: Final[dict[Ruling, str]] = {"holds": "\u2713", "fails": "\u2717", "open
 
 
 @dataclass(frozen=True)
-class Code:
+class Emphasis:
+    """Text in another style."""
+
+    text: str
+
+
+class Code(Emphasis):
     """A name, key, value or command in a monospaced font."""
 
-    text: str
 
-
-@dataclass(frozen=True)
-class Strong:
+class Strong(Emphasis):
     """Bold text."""
 
-    text: str
 
-
-@dataclass(frozen=True)
-class Quiet:
+class Quiet(Emphasis):
     """Text in a muted colour."""
-
-    text: str
 
 
 @dataclass(frozen=True)

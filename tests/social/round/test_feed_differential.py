@@ -269,7 +269,7 @@ def test_what_was_read_is_kept_as_sets_would_keep_it(steps, threads):
         shown[list(gone)] = False
         if how == "added":
             seen.add(agents, roots)
-            seen.keep_only(shown)
+            seen.update_lists([], NO_PAIRS, np.packbits(shown, bitorder="little"))
         else:
             bits, own = np.packbits(shown, bitorder="little"), [sort_pairs(agents, roots, 5)]
             seen.update_lists(own, NO_PAIRS, bits, threads, joined=how != "apart")

@@ -9,7 +9,7 @@ import pytest
 from prism_mesa.errors import DataError
 from prism_mesa.studies.supplement import zip_files
 from prism_mesa.studies.supplement.checking import check
-from prism_mesa.studies.supplement.crate import crate_metadata
+from prism_mesa.studies.supplement.packed import crate_metadata
 from prism_mesa.studies.supplement.packing import CHECKSUMS, CRATE, Action, Cleaner, Contents, checksums
 
 FACTS = {"title": "t", "published": "2026-01-01", "version": "1", "license": None, "author": None}

@@ -108,9 +108,7 @@ def activity(config: Config) -> str:
     if p.session is not None:
         text += f"; sessions of {p.session:g} posts on average (lognormal, sigma {p.session_sigma:g})"
     if p.returns.online or p.returns.session:
-        text += (
-            f"; by how much the last sessions of an agent (half-life {p.returns.half_life:g}) are worth more than its "
-        )
+        text += f"; by how much an agent's last sessions (half-life {p.returns.half_life:g}) are worth more than its "
         text += f"first {p.returns.first} (mean utility of posts read) times {p.returns.online:g} is added to its "
         text += f"log-odds of coming online, and times {p.returns.session:g} to the log length of its sessions"
     return text

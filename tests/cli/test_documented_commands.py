@@ -14,6 +14,7 @@ from prism_mesa.cli.app import app
 from prism_mesa.params import nest_keys, validate_params
 from prism_mesa.runs.config import Config, EconomyConfig, make_config, with_overrides
 from prism_mesa.studies.calibration.plan import CalibrationParams
+from prism_mesa.studies.experiments.outcomes import OutcomesFile
 from prism_mesa.studies.params import StudyParams
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +78,8 @@ def check_yaml(values):
         return validate_params(StudyParams, values, "study")
     if "parameters" in values:
         return validate_params(CalibrationParams, values, "calibration")
+    if "experiments" in values:
+        return validate_params(OutcomesFile, values, "outcomes")
     if "questions" in values:
         return make_questionnaire(values)
     if set(values) <= {"arms", "measures", "expect", "limits"}:

@@ -475,20 +475,18 @@ def rank_feeds(
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
-    A feed has up to `feed.size` posts, or `max_posts` (one number per agent), best first. It shows posts of the last
-    `feed.window` rounds by other agents. It leaves out roots that the agent has read (`exposure`) or written, and
-    authors that are `hidden` from the agent (`Relations.hidden_rows`). It shows only the best-ranked copy of each root.
-    If roots can be shown again, `exposure` has only the roots that cannot, and `read_copies` has the copies that each
-    agent has read. Roots that `depths` cover need not be in `exposure`. The platform's `acts` take posts out of the
-    candidates or change their scores. `sort_posts` returns the result of `make_outbox` for this round.
+    A feed has up to `feed.size` posts, or `max_posts` (one number per agent), best first, by other agents and from the
+    last `feed.window` rounds. It leaves out roots that the agent has read (`exposure`) or written, and `hidden` authors
+    (`Relations.hidden_rows`), and shows only the best-ranked copy of a root. If roots can be shown again, `exposure`
+    has only those that cannot, and `read_copies` the copies that each agent has read. Roots that `depths` cover need
+    not be in `exposure`. `acts` take posts out or change their scores. `sort_posts` returns `make_outbox` of the round.
     """
     population.n_read[agents] = population.n_feed[agents] = 0
     acts = acts.in_units_of(params.ranking)
     outbox = _unsorted_outbox(posts, params, len(population), now)
     if not outbox.n or not len(agents):
         return
-    readers = np.ascontiguousarray(agents, np.int32)
-    is_plain = not read_copies.is_used and not len(acts.reader_bits)
+    readers, is_plain = np.ascontiguousarray(agents, np.int32), not (read_copies.is_used or len(acts.reader_bits))
     if depths is not None and is_plain and ranks_by_depth(params, outbox, network):
         depths.open(len(population), now, params.window)
         long, recent = exposure.long_and_recent

@@ -162,7 +162,7 @@ _engages = st.fixed_dictionaries(
     optional={
         "like": st.sampled_from(["post.likes > 0", "post.utility > 0.4"]),
         "reply": st.sampled_from(
-            ["post.kind == 'post'", "post.author_account == 'pages'", "post.likes / post.replies > 1"]
+            ["post.kind == 'post'", "post.author_account == 'pages'", "post.likes > 2 * post.replies"]
         ),
         "reshare": st.sampled_from(["post.author_account != 'bots'", "agent.openness > 3", "post.impressions > 4"]),
     },

@@ -144,7 +144,10 @@ def make_account_chart(engages: Mapping[ActionName, Expression], name: str) -> S
     kept = [t for t in social_chart.transitions if t.trigger != DECIDES]
     deciding = [Transition(DECIDES, EVALUATING, COMPOSING, guard=guard) for guard in engages.values()]
     transitions = [*kept, *deciding, Transition(DECIDES, EVALUATING, SCROLLING)]
-    return Statechart(AgentState, transitions, IDLE, timeouts=social_chart.timeouts, invariant=_BAND, name=name)
+    timeouts = social_chart.timeouts
+    return Statechart(
+        AgentState, transitions, IDLE, oracle_enabled=False, timeouts=timeouts, invariant=_BAND, name=name
+    )
 
 
 def _make_passing_guards(engages: Guard) -> list[Guard]:

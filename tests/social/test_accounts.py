@@ -6,6 +6,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 import pytest
+from random_worlds import decider
 from worlds import differing, ran, small
 
 from prism_mesa import Config, run
@@ -14,8 +15,9 @@ from prism_mesa.api.runs import branch
 from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.replay import replay
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.behavior import build_chart
+from prism_mesa.social.behavior import IDLE, build_chart
 from prism_mesa.social.model import SocialModel
+from prism_mesa.statechart import AgentState, Statechart, Transition
 
 SOURCES = {"group": {"of": "agent", "values": ["source", "rest"], "share": [0.3, 0.7]}}
 BOTS = {"name": "bots", "n": 6, "activity": 1.0, "post_rate": 0.0, "follows": 12, "followers": 5}
@@ -235,3 +237,9 @@ def test_an_explanation_draws_the_action_among_those_that_can_be_chosen(recorded
     moves = [move for part in why(recorded.run_dir, str(row)).rounds for move in part.moves if move.action]
     assert moves
     assert all(move.action_shares == {"reshare": 1.0} for move in moves)
+
+
+def test_a_distilled_model_need_not_know_the_charts_of_accounts():
+    reasoner = decider(Statechart(AgentState, [Transition("feed_ready", IDLE, AgentState.SCROLLING)], IDLE), share=0)
+    model = world([BOTS | {"engages": ONLY_SOURCES}], reasoner=reasoner)
+    assert model.totals["reshares"] > 0

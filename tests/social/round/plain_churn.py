@@ -6,8 +6,9 @@ class PlainChurn:
 
     def __init__(self, model):
         self.streams, self.params = model.streams, model.configured
-        share = self.params.agents.churn.waiting
-        self.what = {row: self._first(row, share) for row in range(len(model.population))}
+        share, n_accounts = self.params.agents.churn.waiting, sum(account.n for account in self.params.accounts)
+        n, n_first = len(model.population), len(model.population) - n_accounts  # accounts do not wait
+        self.what = {row: self._first(row, share if row < n_first else 0) for row in range(n)}
 
     def _first(self, row, share):
         return "waits" if self._draw("waits", row, 0) < share else "there"

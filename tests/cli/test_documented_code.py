@@ -40,7 +40,7 @@ def settings(values, where):
 
 
 def test_every_block_of_python_without_a_prompt_is_a_file_that_is_tried_here():
-    assert set(FILES) == {*USED, "campaign_read"}  # a measure, which a study uses
+    assert set(FILES) == {*USED, "sources_read"}  # a measure, which a study uses
 
 
 @pytest.mark.parametrize("name", USED)
@@ -60,7 +60,7 @@ def test_a_run_with_the_file_of_a_page_does_otherwise_than_one_without(name, tmp
 def test_every_study_of_the_page_of_questions_can_be_copied_and_run(jobs, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "my_bots.py").write_text(FILES["campaign_read"])
+    (tmp_path / "my_bots.py").write_text(FILES["sources_read"])
     runpy.run_path("my_bots.py", run_name="__main__")
     studies = YAML.findall((ROOT / "docs" / "questions.md").read_text("utf-8"))
     assert len(studies) >= 4

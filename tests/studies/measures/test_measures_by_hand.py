@@ -258,7 +258,7 @@ def test_opinions_are_those_of_agents_who_are_there():
 
 
 OF_OTHERS = {"matched_depth", "matched_breadth", "matched_virality"}  # of posts
-OF_OTHERS |= {measure.name for measure in measures_of_treatment("x", "")}
+OF_OTHERS |= {measure.name for measure in measures_of_treatment("x", "exposure_ATTRIBUTE")}
 
 
 @pytest.mark.parametrize("base", sorted(measures_by_attribute("x").keys() - OF_OTHERS))

@@ -95,7 +95,10 @@ class Hierarchy:
         common = next((parent for parent in self.ancestors(source) if parent in above_target), None)
         left = self._path(leaf, common)
         level = 1 + self.ancestors(leaf).index(source) if self.is_parent(source) else 0
-        is_recalled = self.is_parent(target) and target in self.history
+        recalled = target
+        while self.is_parent(recalled) and recalled not in self.history:
+            recalled = self.children[recalled][0]
+        is_recalled = self.is_parent(recalled)
         entries = {state: self._entries(state, common) for state in self.leaves(target)} if target is not None else {}
         placement = Placement(
             level,
@@ -105,6 +108,7 @@ class Hierarchy:
             next(iter(entries.values()), ()),
             entries if is_recalled else None,
             tuple(node for node in left if node in self.history),
+            str(recalled) if is_recalled else "",
         )
         return placement if any(vars(placement).values()) else Transition.placement
 

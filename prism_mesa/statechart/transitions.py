@@ -43,8 +43,9 @@ class Placement:
         source: The parent that the transition leaves; empty if it leaves the state itself. `target` is the parent that
             it enters.
         exits: Functions that run before the action; `entries` run after the state has changed.
-        recalls: If the target is a parent with history: the entries for each state in it.
+        recalls: If the transition enters a parent with history: the entries for each state in the target.
         remembers: The parents with history that are left.
+        recalled: The parent with history that is entered.
     """
 
     level: int = 0
@@ -54,6 +55,7 @@ class Placement:
     entries: tuple[Action, ...] = ()
     recalls: Mapping[State, tuple[Action, ...]] | None = None
     remembers: tuple[str, ...] = ()
+    recalled: str = ""
 
 
 _PLAIN: Final = Placement()

@@ -77,7 +77,7 @@ def take_transition(
         last_states = getattr(slot, "last_states", {}) | dict.fromkeys(
             transition.placement.remembers, transition.source
         )
-        target = last_states.get(transition.placement.target, target)
+        target = last_states.get(transition.placement.recalled, target)
     history, entry = slot.state_history, None
     if depth and target is not transition.source:
         entry = history_entry(transition, target, now or getattr(agent, "now", None) or datetime.now(UTC), context)

@@ -95,7 +95,7 @@ class Hierarchy:
         common = next((parent for parent in self.ancestors(source) if parent in above_target), None)
         left = self._path(leaf, common)
         level = 1 + self.ancestors(leaf).index(source) if self.is_parent(source) else 0
-        recalled = target
+        recalled: Node = target
         while self.is_parent(recalled) and recalled not in self.history:
             recalled = self.children[recalled][0]
         is_recalled = self.is_parent(recalled)

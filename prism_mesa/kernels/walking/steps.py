@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.commit.posts import REPLY
-from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel
+from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel, kernel_step
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.lanes import prefetch
 from prism_mesa.kernels.matching import compute_match, match_to_relevance
@@ -349,7 +349,7 @@ def action_draw(tick: Any, row: Any, world: World) -> Any:
     return uniform(mix(mix(mix(world.constants.action_key, np.uint64(tick)), np.uint64(0)), np.uint64(row)))
 
 
-@early_inline_kernel
+@kernel_step
 def choose_action(tick: Any, row: Any, post: Any, loaded: Any, registers: Floats, world: World) -> Any:
     """Choose the action that an account composes among those whose condition is true, by its propensities.
 

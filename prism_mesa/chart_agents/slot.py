@@ -101,14 +101,14 @@ class Slot:
             if holds(when.condition, cell, agent, context, self.chart):
                 yield self._node(cell, context)
         if timers.rates:
-            found = [self._node(self.chart.cells[trigger][state], context) for trigger, _ in timers.rates]
+            nodes = [self._node(self.chart.cells[trigger][state], context) for trigger, _ in timers.rates]
             hazards = [
                 self._hazard(rate, cell, context) if node.transition or node.options else 0.0
-                for (_, rate), (cell, node) in zip(timers.rates, found, strict=True)
+                for (_, rate), (cell, node) in zip(timers.rates, nodes, strict=True)
             ]
             index = pick(hazards, agent._table.draw(f"{self.name}/rate", agent.unique_id, self._made))
             if index >= 0:
-                yield found[index]
+                yield nodes[index]
 
     def _hazard(self, rate: Rate, cell: Cell, context: Any) -> float:
         value: Any = rate.value

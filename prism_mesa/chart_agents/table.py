@@ -104,9 +104,9 @@ class AgentTable:
         table.fields = {name: array[[row]] for name, array in self.fields.items()}
         table.charts = {}
         for name, columns in self.charts.items():
-            own = table.charts[name] = ChartColumns(1)
-            own.codes[0], own.history = columns.codes[row], columns.history
-            own.made[0], own.entered[0] = columns.made[row], columns.entered[row]
+            row_copy = table.charts[name] = ChartColumns(1)
+            row_copy.codes[0], row_copy.history = columns.codes[row], columns.history
+            row_copy.made[0], row_copy.entered[0] = columns.made[row], columns.entered[row]
         agent._table, agent._row = table, 0
         self.n_changes += 1
         (self._freed if self._is_ticking else self._free).append(row)

@@ -172,8 +172,8 @@ class _ChartTick:
 
     def _fire_rates(self, state: State, rates: Sequence[tuple[str, Rate]], left: Rows) -> None:
         hazards: list[float | Floats] = []
-        found = [self._select(state, trigger, left) for trigger, _ in rates]
-        for (trigger, rate), (taken, open_keys) in zip(rates, found, strict=True):
+        selections = [self._select(state, trigger, left) for trigger, _ in rates]
+        for (trigger, rate), (taken, open_keys) in zip(rates, selections, strict=True):
             cell, hazard = self.chart.cells[trigger][state], rate.constant
             is_enabled = (taken >= 0) | (open_keys != 0) if cell.guards else None
             if is_enabled is not None:
@@ -187,7 +187,7 @@ class _ChartTick:
         index = picks(hazards, draws)
         for i, (trigger, _) in enumerate(rates):
             picked = np.flatnonzero(index == i)
-            self._note(state, trigger, left[picked], found[i][0][picked], found[i][1][picked])
+            self._note(state, trigger, left[picked], selections[i][0][picked], selections[i][1][picked])
 
     def _values(self, rate: Rate, positions: Rows) -> Floats:
         """Return the values of a rate for the agents in some positions."""
@@ -324,8 +324,10 @@ def _make_groups(members: list[Any]) -> list[_Group]:
         by_charts.setdefault((id(agent.chart), id(agent.charts)), []).append(i)
     groups = []
     for places in by_charts.values():
-        own = [members[i] for i in places]
-        rows = np.array([agent._row for agent in own], np.int64)
+        agents = [members[i] for i in places]
+        rows = np.array([agent._row for agent in agents], np.int64)
         span = slice(rows[0], rows[-1] + 1) if (np.diff(rows) == 1).all() else rows
-        groups.append(_Group(first._table, list(own[0]._charts.items()), own, rows, span, np.array(places, np.int64)))
+        groups.append(
+            _Group(first._table, list(agents[0]._charts.items()), agents, rows, span, np.array(places, np.int64))
+        )
     return groups

@@ -129,11 +129,11 @@ def _choose_charts(
     charts, notes = [first], [*first_notes]
     for kind, account in enumerate(params.accounts):
         _check_conditions(kind, account, attributes)
-        own = own_chart(params, kind)
-        if own is not None and not account.engages:
-            own, own_notes = _choose_chart(params, own, attributes)
-            notes += own_notes
-        charts.append(own or first)
+        account_chart = own_chart(params, kind)
+        if account_chart is not None and not account.engages:
+            account_chart, account_notes = _choose_chart(params, account_chart, attributes)
+            notes += account_notes
+        charts.append(account_chart or first)
     return charts, notes
 
 

@@ -43,13 +43,13 @@ def _add_node(chart: "ChartDefinition", parent: ET.Element, node: Node) -> None:
     for tag, actions in (("onentry", hierarchy.on_enter), ("onexit", hierarchy.on_exit)):
         if node in actions:
             _add_action(ET.SubElement(element, tag), actions[node])
-    own = [t for t in chart.transitions if (t.placement.source or t.source) == node]
-    unique = {(t.trigger, t.target, t.guard, t.action): t for t in own}.values()
+    leaving = [t for t in chart.transitions if (t.placement.source or t.source) == node]
+    unique = {(t.trigger, t.target, t.guard, t.action): t for t in leaving}.values()
     for t in sorted(unique, key=lambda t: (chart.triggers.index(t.trigger), t.guard is None)):
         if t.target is None:
             element.append(ET.Comment(f" {t}: PRISM asks an oracle "))
             continue
-        target = _node_id(chart, t.placement.target or t.target) + (_HISTORY if t.placement.recalls else "")
+        target = _node_id(chart, _target(t)) + (_HISTORY if t.placement.recalled else "")
         event = ET.SubElement(element, "transition", event=_event(chart, t), target=target)
         if t.guard is not None:
             event.set("cond", t.guard_label)
@@ -60,6 +60,11 @@ def _add_node(chart: "ChartDefinition", parent: ET.Element, node: Node) -> None:
         ET.SubElement(history, "transition", target=_node_id(chart, hierarchy.leaves(node)[0]))
     for child in _children(chart, node):
         _add_node(chart, element, child)
+
+
+def _target(t: Transition) -> Node:
+    """Return the node that a transition enters; this is the inner parent if only that has a history."""
+    return t.placement.recalled or t.placement.target or t.target
 
 
 def _children(chart: "ChartDefinition", parent: Node | None) -> list[Node]:
@@ -95,10 +100,10 @@ def _xstate_node(chart: "ChartDefinition", node: Node) -> dict[str, Any]:
     for key, actions in (("entry", hierarchy.on_enter), ("exit", hierarchy.on_exit)):
         if node in actions:
             state[key] = function_name(actions[node])
-    own = [t for t in chart.transitions if (t.placement.source or t.source) == node and t.target is not None]
-    for t in sorted(own, key=lambda t: t.guard is None):
-        path = ".".join(_path(chart, t.placement.target or t.target))
-        entry = {"target": f"#{chart.name}.{path}{_HISTORY if t.placement.recalls else ''}"}
+    leaving = [t for t in chart.transitions if (t.placement.source or t.source) == node and t.target is not None]
+    for t in sorted(leaving, key=lambda t: t.guard is None):
+        path = ".".join(_path(chart, _target(t)))
+        entry = {"target": f"#{chart.name}.{path}{_HISTORY if t.placement.recalled else ''}"}
         entry |= {"guard": t.guard_label} if t.guard is not None else {}
         entry |= {"actions": function_name(t.action)} if t.action is not None else {}
         entries = state.setdefault("on", {}).setdefault(unquote(_event(chart, t)), [])
@@ -193,8 +198,8 @@ class _Reader:
         for event in _attribute(part, "event").split():
             others = earlier.setdefault(event, [])
             if not any(other is None for other in others):  # an unguarded one wins over all that follow
-                own = _and_not(guard, tuple(others)) if others and guard is not None else guard
-                yield Transition(self._trigger(unquote(event)), source, target, own, action)
+                full_guard = _and_not(guard, tuple(others)) if others and guard is not None else guard
+                yield Transition(self._trigger(unquote(event)), source, target, full_guard, action)
                 others.append(guard)
 
     def _read_action(self, part: ET.Element) -> Any:

@@ -2,6 +2,7 @@
 
 import json
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given, settings
@@ -142,3 +143,14 @@ def state(inside):
 def test_foreign_parts_are_refused_with_their_place(text, names):
     with pytest.raises(ChartError, match=names):
         Statechart.from_scxml(text)
+
+
+def test_an_inner_parent_that_recalls_is_the_target_of_exports():
+    transitions = [Transition("go", "off", "outer"), Transition("next", "a", "b"), Transition("stop", "outer", "off")]
+    nested = {"outer": ["inner"], "inner": ["a", "b"]}
+    chart = Statechart(["off", "a", "b"], transitions, "off", nested=nested, history={"inner"})
+    root = ElementTree.fromstring(chart.to_scxml())
+    ids = {element.get("id") for element in root.iter()}
+    targets = {element.get("target") for element in root.iter() if element.get("target")}
+    assert "inner.history" in targets <= ids
+    assert chart.to_xstate()["states"]["off"]["on"]["go"] == [{"target": "#chart.outer.inner.history"}]

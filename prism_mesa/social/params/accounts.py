@@ -18,7 +18,7 @@ NO_ACCOUNT: Final = "agent"
 
 
 class AccountParams(Params):
-    """A kind of account. Its members have the rows after all other agents, and are drawn as these are."""
+    """A kind of account, such as bots. Its members have rows after those of all other agents."""
 
     name: str = Field(
         min_length=1, max_length=60, description="name of the kind, which the attribute `account` of its members has"

@@ -122,6 +122,18 @@ def prefetch(typing: Any, values: Any, index: Any) -> Any:
 
 
 @_code_generator
+def unlikely(typing: Any, condition: Any) -> Any:
+    """Return a condition that is mostly false, so the kernel keeps no registers free for what depends on it."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        bit = ir.IntType(1)
+        expect = builder.module.declare_intrinsic("llvm.expect", [bit], ir.FunctionType(bit, [bit, bit]))
+        return builder.call(expect, [arguments[0], ir.Constant(bit, 0)])
+
+    return types.boolean(types.boolean), generate
+
+
+@_code_generator
 def count_bits(typing: Any, word: Any) -> Any:
     """Return the number of set bits in a 64-bit word."""
 

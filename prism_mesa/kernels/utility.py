@@ -5,8 +5,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, lean_kernel
+from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.draws import mix, uniform
+from prism_mesa.kernels.lanes import unlikely
 from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.ordering import count_equal, is_among
 from prism_mesa.kernels.walking.arrays import RESHARE, PostTable
@@ -137,7 +138,7 @@ def _largest_effect(bits: Any, marks: Marks) -> float:
     return largest
 
 
-@inline_kernel
+@kernel_step
 def added_odds(row: Any, root: Any, marks: Marks) -> float:
     """Return the log-odds of engaging with a root that its labels add for an agent."""
     return marks.scale * _largest_effect(marks.posts[root] & marks.agents[row], marks)
@@ -165,7 +166,7 @@ def giving_up(row: Any, root: Any, action: Any, raised: Any, marks: Marks, post_
     return cause if draw >= kept else np.int64(-1)
 
 
-@inline_kernel
+@kernel_step
 def shown_likes_odds(row: Any, root: Any, tables: TasteTables) -> float:
     """Return the log-odds of engaging with a root that its likes add for an agent, who may not see them."""
     if len(tables.marks.sees_no_likes) > 0 and tables.marks.sees_no_likes[row]:
@@ -173,7 +174,7 @@ def shown_likes_odds(row: Any, root: Any, tables: TasteTables) -> float:
     return np.float64(tables.likes_gain[min(tables.likes[root], len(tables.likes_gain) - 1)])
 
 
-@inline_kernel
+@kernel_step
 def attribute_odds(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
     """Return the log-odds of engaging with a root that its attribute adds."""
     value = posts.attributes[root, tastes.appeal_by]
@@ -238,9 +239,9 @@ def _log_odds(
     if tastes.per_source != 0.0 and len(tables.read_start) > 1:
         begin, end = tables.read_start[row], tables.read_start[row + 1]
         extra += tastes.per_source * count_equal(tables.read_roots, begin, end, root)
-    if tables.marks.scale > 0.0:
+    if unlikely(tables.marks.scale > 0.0):
         extra += added_odds(row, root, tables.marks)
-    if len(tables.likes_gain) > 0:
+    if unlikely(len(tables.likes_gain) > 0):
         extra += shown_likes_odds(row, root, tables)
     mood = tables.mood[np.int64(mix(mood_key, np.uint64(row)) >> MOOD_SHIFT)]
     return np.float64(share * appeal - root_loss + extra + mood)
@@ -250,7 +251,7 @@ def _log_odds(
 def _root_loss(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
     """Return the log-odds that a root has lost with age, minus those that its attribute adds beside its appeal."""
     loss = tables.age_loss[np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.age_loss) - 1))]
-    if tastes.appeal_by >= 0 and not tastes.fades:
+    if unlikely(tastes.appeal_by >= 0) and not tastes.fades:
         loss -= attribute_odds(root, tastes, tables, posts)
     return loss
 
@@ -259,7 +260,7 @@ def _root_loss(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable)
 def root_appeal(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
     """Return the appeal of a root, with the log-odds of its attribute if they fade as the appeal does."""
     appeal = posts.appeal[root]
-    if tastes.appeal_by >= 0 and tastes.fades:
+    if unlikely(tastes.appeal_by >= 0) and tastes.fades:
         appeal = np.float32(appeal + attribute_odds(root, tastes, tables, posts))
     return appeal
 

@@ -234,13 +234,13 @@ def score_fresh(
     n_kept, bits = np.int64(0), np.uint32(0)
     if len(scoring.reader_bits) > 0:
         bits = scoring.reader_bits[reader] & ~scoring.hiding
+    if scoring.mode == CHRONOLOGICAL and not bits and len(scoring.pair_shift) == 0:
+        for i in range(n):
+            scratch.key[i] = scratch.tag[np.uint64(scratch.fresh[i])]
+        return np.int64(n)
     for i in range(n):
         candidate = scratch.fresh[i]
         tag = scratch.tag[np.uint64(candidate)]
-        if scoring.mode == CHRONOLOGICAL and not bits and len(scoring.pair_shift) == 0:
-            scratch.key[i] = tag
-            n_kept += 1
-            continue
         if scoring.mode == USER_SCORES:
             score = scoring.user_scores[first_score + candidate]
             if score == -np.inf:

@@ -21,6 +21,9 @@ NO_ACTION: Final = 255
 NOTHING: Final = -1
 """As an outcome: no transition. As a trigger: no trigger fires."""
 
+HAS_PASSED: Final = 2
+"""Added to `Starts.was_open` if the draft of a reply has passed all frictions."""
+
 UNDECIDED: Final = -2
 """An outcome that the tables do not contain, so the statechart itself decides."""
 

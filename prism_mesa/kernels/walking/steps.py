@@ -214,6 +214,14 @@ def find_outcome(
     return np.int64(chart.outcome[np.uint32(chart.outcome_start[cell] + key)]), loaded
 
 
+@kernel_step
+def find_outcome_apart(
+    row: Any, trigger: Any, state: Any, post: Any, loaded: Any, registers: Floats, world: World, out: WalkOutput
+) -> Any:
+    """Return `find_outcome` without inlining it, where it is rarely needed."""
+    return find_outcome(row, trigger, state, post, loaded, registers, world, out)
+
+
 @early_inline_kernel
 def ask_instead(row: Any, trigger: Any, state: Any, outcome: Any, post: Any, world: World) -> Any:
     """Return the outcome of a trigger, or an open choice if a label lets the oracle decide about composing."""
@@ -235,13 +243,13 @@ def has_draft(row: Any, trigger: Any, target: Any, post: Any, world: World) -> A
     return acted_on >= 0 and marks.posts[world.posts.root[acted_on]] & marks.agents[row] & marks.drafts != 0
 
 
-@early_inline_kernel
+@kernel_step
 def gives_up(
     tick: Any, row: Any, trigger: Any, state: Any, target: Any, post: Any, world: World, out: WalkOutput
 ) -> Any:
     """Return whether an agent gives up the action of a target state because of a label or friction, and note it."""
     chart, marks, posts = world.chart, world.taste_tables.marks, world.posts
-    if len(marks.key) == 0 or trigger == chart.abandons_trigger or target == state or chart.engages[target] < 0:
+    if trigger == chart.abandons_trigger or target == state:
         return False
     acted_on = find_trigger_post(row, trigger, post, world)
     if acted_on < 0:

@@ -12,7 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import early_inline_kernel, lean_kernel
-from prism_mesa.kernels.walking.arrays import DRAFTED, FIRE, FIRST_SET, NO_POST, NOTHING, POST_AT_HAND, UNDECIDED
+from prism_mesa.kernels.lanes import unlikely
+from prism_mesa.kernels.walking.arrays import (
+    DRAFTED,
+    FIRE,
+    FIRST_SET,
+    HAS_PASSED,
+    NO_POST,
+    NOTHING,
+    POST_AT_HAND,
+    UNDECIDED,
+)
 from prism_mesa.kernels.walking.reading import find_trigger_post, load_agent, load_state, prefetch_group
 from prism_mesa.kernels.walking.steps import (
     STOPPED,
@@ -20,6 +30,7 @@ from prism_mesa.kernels.walking.steps import (
     ask_instead,
     choose_action,
     find_outcome,
+    find_outcome_apart,
     find_trigger,
     gives_up,
     has_draft,
@@ -57,11 +68,12 @@ def walk(starts: Starts, first: int, last: int, until: int, records: UInt8, worl
 @early_inline_kernel
 def _walk_one(starts: Starts, i: Any, until: Any, is_recorded: Any, world: World, out: WalkOutput) -> None:
     people, chart, constants, registers = world.people, world.chart, world.constants, out.registers
+    has_acts, has_accounts = len(world.taste_tables.marks.key) > 0, len(chart.action_program) > 0
     scrolls_past = constants.glances > 1 and chart.sees_trigger >= 0
     row, start = np.int64(np.uint32(starts.rows[i])), np.int64(starts.start_ticks[i])
     trigger, outcome, was_open = np.int64(starts.triggers[i]), np.int64(starts.targets[i]), np.int64(starts.was_open[i])
-    has_passed, was_open = was_open >> 1, was_open & 1
-    decided_post, tick = np.int64(starts.decided_posts[i]), start
+    was_open &= 1
+    decided_post, tick, at_hand = np.int64(starts.decided_posts[i]), start, np.int64(POST_AT_HAND)
     state, ticks_in_state, post = (
         np.int64(people.state[row]),
         np.int64(people.ticks_in_state[row]),
@@ -74,33 +86,39 @@ def _walk_one(starts: Starts, i: Any, until: Any, is_recorded: Any, world: World
         if is_new_tick or outcome == FIRE:
             load_state(row, state, ticks_in_state, registers, world)
         if is_new_tick:
-            outcome, was_open, decided_post = np.int64(FIRE), np.int64(0), np.int64(POST_AT_HAND)
-            has_passed = np.int64(0)
+            outcome, was_open, decided_post = np.int64(FIRE), np.int64(0), at_hand
             trigger, loaded = find_trigger(row, state, ticks_in_state, post, loaded, registers, world)
             if scrolls_past and trigger == chart.sees_trigger:
                 loaded = scroll_past(tick, row, post, registers, world, out)
                 if loaded == NO_POST:
                     trigger, ticks_in_state = np.int64(NOTHING), np.int64(0)
-        if trigger >= 0 and outcome == FIRE:
-            outcome, loaded = find_outcome(row, trigger, state, post, loaded, registers, world, out)
-            outcome = ask_instead(row, trigger, state, outcome, post, world)
-        if trigger >= 0 and outcome <= FIRST_SET and world.rule.answers:
-            was_open, decided_post = np.int64(1), find_trigger_post(row, trigger, post, world)
-            out.answered[FIRST_SET - outcome] += 1
-            outcome, loaded = answer_choice(tick, row, trigger, outcome, post, decided_post, loaded, registers, world)
-        if trigger >= 0 and outcome >= 0 and gives_up(tick, row, trigger, state, outcome, post, world, out):
-            trigger, was_open, decided_post = np.int64(chart.abandons_trigger), np.int64(0), np.int64(POST_AT_HAND)
-            outcome, loaded = find_outcome(row, trigger, state, post, loaded, registers, world, out)
-        if trigger >= 0 and outcome >= 0 and has_passed == 0 and has_draft(row, trigger, outcome, post, world):
-            outcome = DRAFTED - was_open
-        if trigger >= 0 and outcome <= UNDECIDED:
-            _stop(row, tick, trigger, outcome, out)
-            break
-        if trigger >= 0 and outcome >= 0:
-            post = transition(tick, row, trigger, state, outcome, post, decided_post, was_open, is_recorded, world, out)
-            if len(chart.action_program) > 0 and chart.composes[outcome]:
-                loaded = choose_action(tick, row, post, loaded, registers, world)
-            state, ticks_in_state = np.int64(np.uint8(outcome)), np.int64(0)
+        if trigger >= 0:
+            if outcome == FIRE:
+                outcome, loaded = find_outcome(row, trigger, state, post, loaded, registers, world, out)
+                if unlikely(has_acts):
+                    outcome = ask_instead(row, trigger, state, outcome, post, world)
+            if outcome <= FIRST_SET and world.rule.answers:
+                was_open, decided_post = np.int64(1), find_trigger_post(row, trigger, post, world)
+                out.answered[FIRST_SET - outcome] += 1
+                outcome, loaded = answer_choice(
+                    tick, row, trigger, outcome, post, decided_post, loaded, registers, world
+                )
+            if unlikely(has_acts) and outcome >= 0 and chart.engages[outcome] >= 0:
+                if gives_up(tick, row, trigger, state, outcome, post, world, out):
+                    trigger, was_open, decided_post = np.int64(chart.abandons_trigger), np.int64(0), at_hand
+                    outcome, loaded = find_outcome_apart(row, trigger, state, post, loaded, registers, world, out)
+                elif (is_new_tick or starts.was_open[i] < HAS_PASSED) and has_draft(row, trigger, outcome, post, world):
+                    outcome = DRAFTED - was_open
+            if unlikely(outcome <= UNDECIDED):
+                _stop(row, tick, trigger, outcome, out)
+                break
+            if outcome >= 0:
+                post = transition(
+                    tick, row, trigger, state, outcome, post, decided_post, was_open, is_recorded, world, out
+                )
+                if unlikely(has_accounts) and chart.composes[outcome]:
+                    loaded = choose_action(tick, row, post, loaded, registers, world)
+                state, ticks_in_state = np.int64(np.uint8(outcome)), np.int64(0)
         if (trigger >= 0 or is_new_tick) and 1 <= tick <= constants.ticks:
             out.counts[tick - 1, state] += 1
         if tick >= until:

@@ -71,7 +71,7 @@ class Starts(NamedTuple):
         start_ticks: The tick in which each agent starts.
         triggers: The first trigger of each agent, or `NOTHING`.
         targets: The target of this trigger (the answer to an open choice), `FIRE` if the tables decide, or `NOTHING`.
-        was_open: Whether the choice was open; plus 2 if the draft of a reply has passed all frictions.
+        was_open: Whether the choice was open; plus `HAS_PASSED` after the frictions on a draft.
         decided_posts: The post of the decision, or `POST_AT_HAND`. An action may have read the next post since then.
     """
 

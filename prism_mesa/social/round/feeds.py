@@ -483,19 +483,20 @@ def rank_feeds(
     """
     population.n_read[agents] = population.n_feed[agents] = 0
     acts = acts.in_units_of(params.ranking)
-    outbox = _unsorted_outbox(posts, params, len(population), now)
-    if not outbox.n or not len(agents):
+    n_visible = len(posts) - posts.first_visible(now, params.window)
+    if not n_visible or not len(agents):
         return
     readers, is_plain = np.ascontiguousarray(agents, np.int32), not (read_copies.is_used or len(acts.reader_bits))
-    if depths is not None and is_plain and ranks_by_depth(params, outbox, network):
+    if depths is not None and is_plain and ranks_by_depth(params, n_visible, network):
         depths.open(len(population), now, params.window)
         long, recent = exposure.long_and_recent
         audience = Audience(network.indptr, network.indices, *long, *hidden, *read_copies.lists)
+        outbox = _unsorted_outbox(posts, params, len(population), now)
         depths.rank(readers, max_posts, audience, recent, outbox, population, posts, now, block, threads)
         return
     if depths is not None:
         exposure.add(*depths.reset(readers, network, posts, now))
-    outbox = _sorted_outbox(outbox, posts, threads, acts) if sort_posts is None else sort_posts()
+    outbox = sort_posts() if sort_posts else make_outbox(posts, params, len(population), now, threads, acts)
     discoveries = discover(readers, outbox, population, posts, params, streams, now, acts)
     audience = Audience(network.indptr, network.indices, *exposure.lists, *hidden, *read_copies.lists)
     scoring = make_scoring(outbox, population, posts, params, streams, now, discoveries, groups, acts)
@@ -514,14 +515,14 @@ def rank_feeds(
         population.n_feed[readers] = np.minimum(population.n_feed[readers], max_posts)
 
 
-def ranks_by_depth(params: FeedParams, outbox: Outbox, network: FollowNetwork) -> bool:
+def ranks_by_depth(params: FeedParams, n_visible: int, network: FollowNetwork) -> bool:
     """Return whether feeds continue where readers stopped, instead of visiting all visible posts.
 
     This holds for chronological feeds with followed agents only and a window of at most `_MAX_WINDOW` rounds, if an
     average agent would have more than `FEW_CANDIDATES` candidates.
     """
     is_plain = params.ranking == "chronological" and params.candidates.followed is None and not params.shows_unfollowed
-    is_long = outbox.n * network.n_edges > FEW_CANDIDATES * network.n_agents**2
+    is_long = n_visible * network.n_edges > FEW_CANDIDATES * network.n_agents**2
     return is_plain and params.window <= _MAX_WINDOW and is_long
 
 
@@ -536,19 +537,11 @@ def _split(readers: Int32, inputs: RankInputs) -> Iterator[Int32]:
 def make_outbox(
     posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1, acts: FeedActs = NO_FEED_ACTS
 ) -> Outbox:
-    """Return the posts that feeds of a round can show, by author; each thread handles a part of the authors."""
-    return _sorted_outbox(_unsorted_outbox(posts, params, n_agents, now), posts, threads, acts)
+    """Return the posts that feeds of a round can show, by author; each thread handles a part of the authors.
 
-
-def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
-    first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
-    root = posts.root[first:]
-    places = np.zeros(words, np.uint64), np.zeros(words, np.int32), np.zeros(n_agents + 2, np.int32)
-    return Outbox(first, len(root), *places, np.zeros(len(root) + 1, np.uint64), np.sort(root[root < first]), root)
-
-
-def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int, acts: FeedActs) -> Outbox:
-    """Fill an outbox; posts that no reader is shown get no author, so they are in no author's list."""
+    Posts that `acts` take out for all readers get no author, so they are in no author's list.
+    """
+    outbox = _unsorted_outbox(posts, params, n_agents, now)
     if not outbox.n:
         return outbox
     author, root, words = posts.author[outbox.first :], outbox.root, len(outbox.has_posts)
@@ -567,6 +560,13 @@ def _sorted_outbox(outbox: Outbox, posts: Posts, threads: int, acts: FeedActs) -
     filled = zip(places, starts, strict=True)
     run_in_threads([partial(fill_outbox, author, root, lowest_root, copies, *part, outbox) for part in filled], parts)
     return outbox
+
+
+def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
+    first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
+    root = posts.root[first:]
+    places = np.zeros(words, np.uint64), np.zeros(words, np.int32), np.zeros(n_agents + 2, np.int32)
+    return Outbox(first, len(root), *places, np.zeros(len(root) + 1, np.uint64), np.sort(root[root < first]), root)
 
 
 def make_scoring(

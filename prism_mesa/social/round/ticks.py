@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import STATES
-from prism_mesa.kernels.walking.arrays import DRAFTED, FIRE, FIRST_SET, NOTHING, POST_AT_HAND
+from prism_mesa.kernels.walking.arrays import DRAFTED, FIRE, FIRST_SET, HAS_PASSED, NOTHING, POST_AT_HAND
 from prism_mesa.kernels.walking.world import Starts
 from prism_mesa.social.behavior import ABANDONS, DECIDES, ENGAGING, FEED_READY, IDLE, SEES_POST, next_trigger
 from prism_mesa.social.platform import Platform
@@ -76,7 +76,9 @@ def _open_round(platform: Platform, online: Rows) -> Starts:
         starts = join_starts([starts, make_starts(active, 0)])
     is_idle = population.present.copy()
     is_idle[starts.rows] = False
-    platform.kind_counts += platform.count_states(np.flatnonzero(is_idle))
+    idle = np.flatnonzero(is_idle)
+    for kind, places in platform.by_kind(idle):
+        platform.kind_counts[kind, :, IDLE.code] += len(idle[places])
     return starts
 
 
@@ -133,7 +135,8 @@ def advance(platform: Platform, starts: Starts, until: int) -> None:
 
 def _settle(platform: Platform, stopped: Stopped) -> Starts:
     """Return the stopped agents that can continue, with their next steps; agents in `pending` wait for answers."""
-    is_open, is_drafted = stopped.outcomes <= FIRST_SET, np.isin(stopped.outcomes, (DRAFTED, DRAFTED - 1))
+    is_open = stopped.outcomes <= FIRST_SET
+    is_drafted = (stopped.outcomes == DRAFTED) | (stopped.outcomes == DRAFTED - 1)
     answered = [_ask_open_choices(platform, stopped.take(is_open))] if is_open.any() else []
     if is_drafted.any():
         answered.append(_review_drafts(platform, stopped.take(is_drafted)))
@@ -186,7 +189,7 @@ def _review_drafts(platform: Platform, stopped: Stopped) -> Starts:
     gives_up = review_drafts(platform, stopped.ticks, stopped.rows, posts)
     triggers = np.where(gives_up, platform.trigger_code(ABANDONS), stopped.triggers)
     targets = np.where(gives_up, FIRE, ENGAGING["reply"].code)
-    was_open = np.where(gives_up, 0, DRAFTED - stopped.outcomes) + 2
+    was_open = np.where(gives_up, 0, DRAFTED - stopped.outcomes) + HAS_PASSED
     decided_posts = np.where(gives_up, POST_AT_HAND, posts)
     return make_starts(stopped.rows, stopped.ticks, triggers, targets, was_open, decided_posts)
 

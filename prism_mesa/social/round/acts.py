@@ -260,7 +260,7 @@ def _meet_posts(platform: Platform, index: int, act: InterventionParams, params:
         hours = params.delay
     delay = np.ceil(hours / (platform.params.clock.round_minutes / 60))
     due[new] = np.maximum(now, np.minimum(posts.round[new] + delay, np.iinfo(np.int32).max))
-    begun = np.flatnonzero(due == now)
+    begun = np.flatnonzero(due == now) if params.delay else new
     return begun[_covered(platform, act, begun)]
 
 
@@ -407,7 +407,7 @@ def _mark_posts(platform: Platform) -> Marks:
     effects, keys, asks, drafts = np.zeros((len(acts), len(ACTIONS))), np.zeros(len(acts), np.uint64), 0, 0
     for i, (index, act) in enumerate(acts):
         bit = np.uint32(1 << i)
-        posts[first:] |= bit * applies_to_roots(platform, index, act, slice(first, None))
+        posts[first:] |= bit * (act.meets_all or applies_to_roots(platform, index, act, slice(first, None)))
         agents |= bit * targets(platform, act, everybody)
         effects[i], keys[i] = act.log_factors, platform.streams.key(f"give up {draw_key(act)}")
         asks |= (act.label is not None and act.label.effect is None) << i

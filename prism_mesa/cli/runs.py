@@ -220,14 +220,12 @@ def _checked_charts(arguments: list[str] | None) -> Iterator["tuple[str, str, St
     from prism_mesa.social.chart_checks import GUARD_FIELDS, find_chart_problems
     from prism_mesa.social.round.walk_tables import WalkTables
     from prism_mesa.social.state.attributes import Attributes
-    from prism_mesa.social.world.accounts import own_chart
+    from prism_mesa.social.world.accounts import own_charts
 
     for arms, config in _configs_with_charts(arguments).items():
         attributes = Attributes(config.attributes)
         charts = {"": configure_chart(config.statechart, asks_action=config.reasoner.asks_action)}
-        own_charts = {account.name: own_chart(config, kind) for kind, account in enumerate(config.accounts)}
-        charts |= {name: chart for name, chart in own_charts.items() if chart is not None}
-        for account, statechart in charts.items():
+        for account, statechart in (charts | own_charts(config)).items():
             tables = WalkTables(statechart, attributes)
             yield arms, account, statechart, find_chart_problems(statechart, tables, GUARD_FIELDS | attributes.fields)
 

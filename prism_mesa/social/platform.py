@@ -315,6 +315,10 @@ class Platform(Restorable):
         places = np.clip(rows - self._first_account + 1, 0, len(self._account_kinds) - 1)
         return np.asarray(self._account_kinds[places])
 
+    def chart_of(self, row: int) -> Statechart:
+        """Return the chart of an agent."""
+        return self.charts[int(self.kinds(np.array([row]))[0])]
+
     def by_kind(self, rows: Rows) -> Iterator[tuple[int, slice | Rows]]:
         """Yield each kind of agents among `rows`, and their places in `rows`."""
         if len(self.charts) == 1:

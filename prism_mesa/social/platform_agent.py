@@ -332,7 +332,7 @@ class PlatformAgent:
     @property
     def chart(self) -> Statechart:
         """The agent's chart: that of its account, or else that of all agents."""
-        return self._platform.charts[int(self._platform.kinds(self._rows)[0])]
+        return self._platform.chart_of(self.row)
 
     def _acting(self) -> AbstractContextManager[None]:
         return self._platform.acting(int(self._platform.kinds(self._rows)[0]))

@@ -44,6 +44,12 @@ def own_chart(params: SocialParams, kind: int) -> Statechart | None:
     return configure_chart(params.statechart, asks_action=False, chart=chart)
 
 
+def own_charts(params: SocialParams) -> dict[str, Statechart]:
+    """Return the charts that kinds of accounts have of their own, by name; see `own_chart`."""
+    charts = ((account.name, own_chart(params, kind)) for kind, account in enumerate(params.accounts))
+    return {name: chart for name, chart in charts if chart is not None}
+
+
 def with_accounts(network: FollowNetwork, params: SocialParams, streams: Streams) -> FollowNetwork:
     """Return the network with a row for each account, after all others, and its follows among the other agents."""
     n, kinds = network.n_agents, account_kinds(params)

@@ -33,7 +33,7 @@ class LiveSource(page_source.Source):
 
     def __init__(self, model: PageModel) -> None:
         self.run = self.model = model
-        self.title, self.rounds, self.chart = "Live model", model.params.rounds, model.chart
+        self.title, self.rounds, self.chart = "Live model", model.params.rounds, model.platform.chart_of
         self._follows: tuple[FollowNetwork, page_source.Follows] | None = None
         self._explained: tuple[int, int, RoundExplanation] | None = None  # (round, agent, explanation)
 

@@ -175,13 +175,13 @@ class Source(Protocol):
         run: The run, the same object for all its rounds; views cache layouts by it.
         title: Name of the run, on one line.
         rounds: Number of rounds that the run has or will have.
-        chart: The chart of the agents.
+        chart: Function that returns the chart of the agent in a row.
     """
 
     run: object
     title: str
     rounds: int
-    chart: Statechart
+    chart: Callable[[int], Statechart]
 
     @property
     def facts(self) -> Sequence[tuple[str, str]]:

@@ -76,8 +76,9 @@ def agent_view(
 ) -> None:
     """Show an agent, or how to choose one; if the page shows another round, offer to go there (`go_to_round`)."""
     version = use_reactive(0)
-    chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
     exists = 0 <= selected < source.n_agents
+    statechart = source.chart(selected if exists else 0)
+    chart = use_memo(lambda: chart_svg(statechart), [id(statechart)])
     card = use_memo(
         lambda: _agent_json(source.agent(selected)) if exists else None,
         [id(source), source.round, selected, version.value],

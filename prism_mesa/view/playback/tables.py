@@ -18,9 +18,12 @@ from prism_mesa.runs.config import Config
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.run_files import LEDGER, has_table, read_column_names, read_table
 from prism_mesa.social.behavior import build_chart, configure_chart
+from prism_mesa.social.params.accounts import ACCOUNT
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.tables import ROUNDS
+from prism_mesa.social.world.accounts import own_charts
 from prism_mesa.social.world.build import make_network
+from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 from prism_mesa.view.page.source import Floats, Follows, Ints, PostColumns
 
@@ -65,9 +68,10 @@ class PlaybackTables(RunRecords):
 
     def __init__(self, run_dir: str | Path) -> None:
         super().__init__(run_dir)
-        self.chart = build_chart()  # PRISM's chart, unless the configuration can be used
+        self._charts = {"": build_chart()}  # PRISM's chart, unless the configuration can be used
         if not isinstance(self.config, str):
-            self.chart = configure_chart(self.config.statechart, asks_action=self.config.reasoner.asks_action)
+            chart = configure_chart(self.config.statechart, asks_action=self.config.reasoner.asks_action)
+            self._charts = {"": chart, **own_charts(self.config)}
         self.round_columns = self._read_rounds()
         self.agents = read_full_table(run_dir, "agents", _AGENT_COLUMNS)
         self.transitions = self._read_by_round("transitions", _TRANSITION_COLUMNS)
@@ -88,6 +92,11 @@ class PlaybackTables(RunRecords):
             return recorded_config(self.run_dir)
         except PrismError as error:
             return format_error(error)
+
+    def chart(self, row: int) -> Statechart:
+        """Return the chart of an agent."""
+        account = self.agents[ACCOUNT][row] if ACCOUNT in self.agents else ""
+        return self._charts.get(account, self._charts[""])
 
     def _read_rounds(self) -> dict[str, Floats]:
         available, required = read_column_names(self.run_dir, "rounds"), ("round", "open", "fallback")

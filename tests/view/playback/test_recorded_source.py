@@ -41,6 +41,14 @@ def churny(tmp_path_factory):
     return social.run(churn_config("live", COMES_AND_GOES), out=tmp_path_factory.mktemp("runs")).run_dir
 
 
+def test_each_account_has_the_chart_of_its_kind_live_and_played_back(tmp_path):
+    bots = {"name": "bots", "n": 3, "activity": 1.0, "engages": {"like": "post.velocity >= 0"}}
+    settings = config.make_config(churn_config().model_dump() | {"accounts": [bots, {"name": "pages", "n": 2}]})
+    for source in (LiveSource(PageModel(settings)), open_recorded(social.run(settings, out=tmp_path).run_dir)):
+        names = [source.chart(row).name for row in (0, 39, 40, 42, 43, 44)]
+        assert [name == names[0] for name in names] == [True, True, False, False, True, True]
+
+
 def follow_pairs(follows):
     return set(zip(follows.src.tolist(), follows.dst.tolist(), strict=True))
 

@@ -94,16 +94,14 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
     @property
     def states(self) -> Mapping[str, State]:
         """The state in each chart by its name; set it to a mapping to change some of them."""
-        codes = {name: self._columns(name).codes[self._row] for name in self._charts}
-        return MappingProxyType({name: self._charts[name].members[code] for name, code in codes.items()})
+        return MappingProxyType({name: self._slot(name).state for name in self._charts})
 
     @states.setter
     def states(self, states: Mapping[str, State]) -> None:
         for name, state in states.items():
             if name not in self._charts:
                 raise AttributeError(f"{type(self).__name__} has no chart {name!r} ({', '.join(self._charts)})")
-            slot = self._slot(name)
-            slot.state, slot.ticks_in_state = slot.chart.find_state(state, f"{type(self).__name__}.state"), 0
+            self._slot(name).enter(self._charts[name].find_state(state, f"{type(self).__name__}.state"))
 
     @property
     def ticks_in_state(self) -> int:
@@ -114,16 +112,12 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
     @property
     def state_history(self) -> list[StateTransition]:
         """The last changes of state, oldest first; a unit of Mesa's time is a second from the start of 2000."""
-        entries: list[StateTransition] = []
+        entries, agent_id = list[StateTransition](), int(self._table.ids[self._row])
         for name, chart in self._charts.items():
-            for move, time, context in self._columns(name).history.moves(self._id, self.max_history_depth):
+            for move, time, context in self._columns(name).history.moves(agent_id, self.max_history_depth):
                 trigger, source, target = chart.unpack(move)
                 entries.append(StateTransition(source, target, trigger, time_at(time), context))
         return sorted(entries, key=lambda entry: entry.timestamp)
-
-    @property
-    def _id(self) -> int:
-        return int(self._table.ids[self._row])
 
     def fire(self, trigger: str, context: Any = None) -> Any:
         """Fire a trigger in each chart, and ask the model's reasoner if a choice is open.

@@ -54,7 +54,7 @@ class AgentTable:
         charts: The columns by the name of the chart; the name of a single chart is empty.
         fields: The columns of declared fields by name.
         ids: Each agent's `unique_id`.
-        n_changes: Number of agents that have joined or left; `cache` depends on it.
+        groups: What `tick_all` keeps until an agent joins or leaves.
     """
 
     def __init__(self, model: Any) -> None:
@@ -62,16 +62,15 @@ class AgentTable:
         self.charts: dict[str, ChartColumns] = {}
         self.fields: dict[str, npt.NDArray[Any]] = {}
         self.ids = np.zeros(16, np.int64)
-        self.cache: dict[Any, Any] = {}
-        self.n_changes = 0
+        self.groups: dict[Any, Any] = {}
         self._n, self._free, self._freed, self._is_ticking = 0, list[int](), list[int](), False
 
     def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"cache": {}}
+        return vars(self) | {"groups": {}}
 
     def add(self, agent: Any) -> int:
         """Give an agent a row, in the initial states of its charts and with the defaults of its fields."""
-        self.n_changes += 1
+        self.groups.clear()
         if self._free:
             row = self._free.pop()
         else:
@@ -100,7 +99,7 @@ class AgentTable:
     def free(self, agent: Any) -> None:
         """Give an agent that leaves the model a table of its own, and free its row after the current tick."""
         row, table = agent._row, AgentTable.__new__(AgentTable)
-        vars(table).update(vars(self) | {"cache": {}, "ids": self.ids[[row]], "_n": 1, "_free": [], "_freed": []})
+        vars(table).update(vars(self) | {"groups": {}, "ids": self.ids[[row]], "_n": 1, "_free": [], "_freed": []})
         table.fields = {name: array[[row]] for name, array in self.fields.items()}
         table.charts = {}
         for name, columns in self.charts.items():
@@ -108,7 +107,7 @@ class AgentTable:
             row_copy.codes[0], row_copy.history = columns.codes[row], columns.history
             row_copy.made[0], row_copy.entered[0] = columns.made[row], columns.entered[row]
         agent._table, agent._row = table, 0
-        self.n_changes += 1
+        self.groups.clear()
         (self._freed if self._is_ticking else self._free).append(row)
 
     def begin_tick(self) -> None:

@@ -1,6 +1,6 @@
 """`tick_all`: a tick of many agents at once, by the same rules as `StatechartAgent.tick`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -12,14 +12,15 @@ from prism_mesa.chart_agents.slot import timeout_threshold, wait_purpose
 from prism_mesa.chart_agents.table import AgentTable, Rows
 from prism_mesa.errors import AgentError
 from prism_mesa.statechart import Expression, State, Statechart, Transition
-from prism_mesa.statechart.batch import Codes, ColumnReader, column_values, row_values
-from prism_mesa.statechart.selection import Cell
-from prism_mesa.statechart.timing import Exponential, Rate, When, picks, waiting_ticks
+from prism_mesa.statechart.batch import Codes, ColumnReader, guard_keys, outcomes_of
+from prism_mesa.statechart.selection import FALSE, Cell
+from prism_mesa.statechart.timing import Exponential, Rate, picks, waiting_ticks
 
 type Mask = npt.NDArray[np.bool_]
 type Floats = npt.NDArray[np.float64]
 
 _NOTHING: Final = -1
+_OPEN: Final = -2
 _MAX_CACHED: Final = 3
 
 
@@ -40,36 +41,8 @@ class _Group:
     places: Rows
 
 
-class _AgentColumns:
-    """The agents of a group in some positions, for expressions and callable guards."""
-
-    def __init__(self, group: _Group, name: str, chart: Statechart, positions: Codes) -> None:
-        self._group, self._name, self._chart, self._positions = group, name, chart, positions
-
-    def take(self, rows: Codes) -> "_AgentColumns":
-        return _AgentColumns(self._group, self._name, self._chart, self._positions[rows])
-
-    def row(self, i: int) -> Any:
-        return self._group.agents[self._positions[i]]
-
-    def column(self, name: str) -> Any:
-        group = self._group
-        rows, table = group.rows[self._positions], group.table
-        if name == "model":
-            return table.model
-        if name == "state" and not self._name:
-            values = np.array([state.value for state in self._chart.members])
-            return values[table.charts[""].states[rows]]
-        if name == "ticks_in_state" and not self._name:
-            return table.charts[""].made[rows] - table.charts[""].entered[rows]
-        if name in table.fields:
-            return table.fields[name][rows]
-        agents = group.agents
-        return np.array([getattr(agents[i], name) for i in self._positions.tolist()])
-
-
 class _SharedContext:
-    """One context for all agents."""
+    """One context for all agents, as `batch.Columns`."""
 
     def __init__(self, context: Any) -> None:
         self._context = context
@@ -107,94 +80,79 @@ class _ChartTick:
 
     def _tick_state(self, state: State, left: Rows) -> None:
         """Let agents in a state find their transition; `left` are the positions of those that have found none."""
-        timers = self.chart.timed[state]
+        timers, cells = self.chart.timed[state], self.chart.cells
         for trigger, ticks in timers.waits:
-            left = self._fire(state, trigger, left, self._are_due(state, trigger, ticks, left))
-        for trigger, when in timers.conditions:
-            left = self._fire(state, trigger, left, self._hold(self.chart.cells[trigger][state], when, left))
+            is_due = self._in_state[left] >= self._ticks_to_wait(state, trigger, ticks, left)
+            left = self._fire(cells[trigger][state], left, is_due)
+        for trigger, condition in timers.conditions:
+            left = self._fire(cells[trigger][state], left, self._keys(condition, left) != FALSE)
         if timers.rates and len(left):
-            self._fire_rates(state, timers.rates, left)
+            self._fire_rates([(rate, cells[trigger][state]) for trigger, rate in timers.rates], left)
 
-    def _fire(self, state: State, trigger: str, left: Rows, applies: Mask) -> Rows:
+    def _fire(self, cell: Cell, left: Rows, applies: Mask) -> Rows:
         """Fire a trigger on those of `left` to whom it applies; return those for whom nothing is enabled."""
         if not applies.any():
             return left
-        positions = left[applies]
-        taken, open_sets = self._select(state, trigger, positions)
-        self._note(state, trigger, positions, taken, open_sets)
-        is_left = np.ones(len(left), np.bool_)
-        is_left[np.flatnonzero(applies)] = (taken < 0) & (open_sets == 0)
+        taken, keys = self._select(cell, left[applies])
+        self._note(cell, left[applies], taken, keys)
+        is_left = ~applies
+        is_left[applies] = taken == _NOTHING
         return left[is_left]
 
-    def _select(self, state: State, trigger: str, positions: Rows) -> tuple[Rows, npt.NDArray[Any]]:
-        """Return the transition of each agent (or -1), and the key of its guards + 1 if the choice is open (or 0)."""
-        cell = self.chart.cells[trigger][state]
-        outcome = cell.outcomes[0] if not cell.guards else None
-        if isinstance(outcome, Transition):
-            return np.full(len(positions), self._index[id(outcome)]), np.zeros(len(positions), np.int64)
-        agents = _AgentColumns(self.group, self.name, self.chart, positions)
-        states = np.full(len(positions), self.chart.codes[state])
-        result = self.chart.fire_many(states, trigger, agents, self._contexts)
-        return result.transition_indices.astype(np.int64), np.where(result.option_indices >= 0, result.keys + 1, 0)
+    def _keys(self, cell: Cell, positions: Rows) -> npt.NDArray[Any]:
+        agents = _AgentColumns(self, positions)
+        return guard_keys(self.chart, cell, agents, self._contexts, len(positions), set())
 
-    def _note(self, state: State, trigger: str, positions: Rows, taken: Rows, open_keys: npt.NDArray[Any]) -> None:
+    def _select(self, cell: Cell, positions: Rows) -> tuple[Rows, npt.NDArray[Any]]:
+        """Return the transition of each agent (-1: none, -2: an open choice), and the keys of the guards' answers."""
+        keys, taken = self._keys(cell, positions), np.full(len(positions), _NOTHING)
+        for _, rows, outcome in outcomes_of(cell, keys):
+            is_single = isinstance(outcome, Transition)
+            taken[rows] = self._index[id(outcome)] if is_single else _NOTHING if outcome is None else _OPEN
+        return taken, keys
+
+    def _note(self, cell: Cell, positions: Rows, taken: Rows, keys: npt.NDArray[Any]) -> None:
         self.taken[positions] = taken
-        cell = self.chart.cells[trigger][state]
-        for i in np.flatnonzero(open_keys).tolist():
-            key, position = int(open_keys[i]) - 1, int(positions[i])
-            options = cell.outcomes[key]
-            if isinstance(options, tuple):
-                agent = self.group.agents[position]
-                choice = OpenChoice(agent, self.name, self.chart, cell, options, key, self._context)
-                self.choices[position] = choice
+        for i in np.flatnonzero(taken == _OPEN).tolist():
+            key, position = int(keys[i]), int(positions[i])
+            options: Any = cell.outcomes[key]
+            agent = self.group.agents[position]
+            self.choices[position] = OpenChoice(agent, self.name, self.chart, cell, options, key, self._context)
 
-    def _are_due(self, state: State, trigger: str, ticks: int | Exponential | None, left: Rows) -> Mask:
+    def _ticks_to_wait(self, state: State, trigger: str, ticks: int | Exponential | None, left: Rows) -> int | Rows:
+        if isinstance(ticks, int):
+            return ticks
         if ticks is None:
-            agents = self.group.agents
-            limits = np.array([timeout_threshold(agents[i], self.chart) for i in left.tolist()], np.int64)
-            return np.asarray(self._in_state[left] >= limits)
-        if isinstance(ticks, Exponential):
-            rows, table = self.group.rows[left], self.group.table
-            purpose = wait_purpose(self.name, state, trigger)
-            draws = table.streams.uniform(purpose, table.ids[rows], round_=self.columns.entered[rows])
-            waits = [waiting_ticks(draw, ticks.mean) for draw in draws.tolist()]
-            return np.asarray(self._in_state[left] >= np.array(waits, np.int64))
-        return np.asarray(self._in_state[left] >= ticks)
+            return np.array([timeout_threshold(self.group.agents[i], self.chart) for i in left.tolist()], np.int64)
+        rows, table = self.group.rows[left], self.group.table
+        purpose, entered = wait_purpose(self.name, state, trigger), self.columns.entered[rows]
+        draws = table.streams.uniform(purpose, table.ids[rows], round_=entered)
+        return np.array([waiting_ticks(draw, ticks.mean) for draw in draws.tolist()], np.int64)
 
-    def _hold(self, cell: Cell, when: When, left: Rows) -> Mask:
-        agents, condition = _AgentColumns(self.group, self.name, self.chart, left), when.condition
-        values = None
-        if isinstance(condition, Expression):
-            values = column_values(condition, agents, self._contexts, len(left))
-        if values is None:
-            values, _ = row_values(_condition(cell, condition), agents, self._contexts, len(left), self.chart)
-        return np.asarray(values != 0)
-
-    def _fire_rates(self, state: State, rates: Sequence[tuple[str, Rate]], left: Rows) -> None:
+    def _fire_rates(self, rated: Sequence[tuple[Rate, Cell]], left: Rows) -> None:
+        selections = [self._select(cell, left) for _, cell in rated]
         hazards: list[float | Floats] = []
-        selections = [self._select(state, trigger, left) for trigger, _ in rates]
-        for (trigger, rate), (taken, open_keys) in zip(rates, selections, strict=True):
-            cell, hazard = self.chart.cells[trigger][state], rate.constant
-            is_enabled = (taken >= 0) | (open_keys != 0) if cell.guards else None
-            if is_enabled is not None:
-                column = np.zeros(len(left))
-                hazards.append(column)
-                column[is_enabled] = rate.hazards(self._values(rate, left[is_enabled]), cell.label)
-            else:
-                hazards.append(rate.hazards(self._values(rate, left), cell.label) if hazard is None else hazard)
+        for (rate, cell), (taken, _) in zip(rated, selections, strict=True):
+            if not cell.guards and not callable(rate.value):
+                hazards.append(rate.hazard_at(rate.value, cell.label))
+                continue
+            is_enabled = taken != _NOTHING
+            hazard = np.zeros(len(left))
+            hazard[is_enabled] = rate.hazards(self._values(rate, left[is_enabled]), cell.label)
+            hazards.append(hazard)
         rows, table = self.group.rows[left], self.group.table
         draws = table.streams.uniform(f"{self.name}/rate", table.ids[rows], round_=self._made[left])
         index = picks(hazards, draws)
-        for i, (trigger, _) in enumerate(rates):
+        for i, ((_, cell), (taken, keys)) in enumerate(zip(rated, selections, strict=True)):
             picked = np.flatnonzero(index == i)
-            self._note(state, trigger, left[picked], selections[i][0][picked], selections[i][1][picked])
+            self._note(cell, left[picked], taken[picked], keys[picked])
 
     def _values(self, rate: Rate, positions: Rows) -> Floats:
         """Return the values of a rate for the agents in some positions."""
         if not callable(rate.value):
             return np.full(len(positions), float(rate.value))
-        agents = _AgentColumns(self.group, self.name, self.chart, positions)
         if isinstance(rate.value, Expression):
+            agents = _AgentColumns(self, positions)
             try:
                 with np.errstate(all="ignore"):
                     values = rate.value.function(ColumnReader(agents), ColumnReader(self._contexts))
@@ -210,51 +168,63 @@ class _ChartTick:
         for position, transition in zip(positions, ask([self.choices[i] for i in positions]), strict=True):
             self.taken[position] = _NOTHING if transition is None else self._index[id(transition)]
 
-    def moves(self) -> list[tuple[int, Callable[[], None]]]:
-        """Return the places of agents whose transitions have effects, with functions that take them."""
+    @property
+    def has_effects(self) -> bool:
+        """Whether an agent takes a transition that runs a function, or whose target depends on the past."""
         acting = [i for i, transition in enumerate(self.chart.transitions) if transition.has_effects]
-        positions = np.flatnonzero(np.isin(self.taken, acting)) if acting else ()
-        return [(int(self.group.places[i]), self._mover(int(i))) for i in positions]
+        return bool(acting) and bool(np.isin(self.taken, acting).any())
 
-    def _mover(self, position: int) -> Callable[[], None]:
-        def move() -> None:
-            agent = self.group.agents[position]
-            if agent._table is self.group.table:  # else an earlier agent has removed it
-                agent._slot(self.name).take(self.chart.transitions[self.taken[position]], self._context)
-
-        return move
-
-    def enter(self, first: int, last: int) -> None:
-        """Let the agents in places `first` to `last` - 1 take their transitions without effects."""
-        start, end = np.searchsorted(self.group.places, [first, last])
-        positions = start + np.flatnonzero(self.taken[start:end] >= 0)
+    def enter(self) -> None:
+        """Let all agents take their transitions, which have no effects."""
+        positions = np.flatnonzero(self.taken != _NOTHING)
         if not len(positions):
             return
-        targets, moves, is_change = self._tables()
         taken, rows = self.taken[positions], self.group.rows[positions]
-        is_plain = targets[taken] >= 0
-        taken, rows = taken[is_plain], rows[is_plain]
+        plain = {int(i): self.chart.transitions[i] for i in np.unique(taken)}
+        targets, moves = np.zeros(len(self._index), np.int64), np.zeros(len(self._index), self.chart.move_type)
+        for i, transition in plain.items():
+            targets[i] = self.chart.codes[transition.target]
+            moves[i] = self.chart.pack(transition.trigger, transition.source, transition.target)
         self.columns.states[rows] = targets[taken]
         self.columns.entered[rows] = self.columns.made[rows]
-        depth = int(self.group.agents[0].max_history_depth)
+        depth, table = int(self.group.agents[0].max_history_depth), self.group.table
         if depth:
-            changed = is_change[taken]
-            table = self.group.table
-            self.columns.history.add(table.ids[rows[changed]], moves[taken[changed]], table.model.time)
+            changes = [i for i, transition in plain.items() if transition.target is not transition.source]
+            is_change = np.isin(taken, changes)
+            self.columns.history.add(table.ids[rows[is_change]], moves[taken[is_change]], table.model.time)
             self.columns.history.trim(depth)
 
-    def _tables(self) -> tuple[Rows, npt.NDArray[Any], Mask]:
-        """Return for each transition its target (-1 if it has effects), its packed move, and whether it is a change."""
-        plain = [(t, t.target is not None and not t.has_effects) for t in self.chart.transitions]
-        targets = np.array([self.chart.codes[t.target] if is_plain else -1 for t, is_plain in plain])
-        packed = [self.chart.pack(t.trigger, t.source, t.target) if is_plain else 0 for t, is_plain in plain]
-        is_change = np.array([t.source is not t.target for t, _ in plain])
-        return targets, np.array(packed, self.chart.move_type), is_change
+    def take(self, position: int) -> None:
+        """Let the agent in a position take its transition."""
+        agent = self.group.agents[position]
+        if agent._table is self.group.table:  # else an earlier agent has removed it
+            agent._slot(self.name).take(self.chart.transitions[self.taken[position]], self._context)
 
 
-def _condition(cell: Cell, condition: Any) -> Transition:
-    first = cell.candidates[0]
-    return Transition(first.trigger, first.source, first.target, condition)
+class _AgentColumns:
+    """The agents in some positions of a tick, for expressions and callable guards."""
+
+    def __init__(self, tick: _ChartTick, positions: Rows) -> None:
+        self._tick, self._positions = tick, positions
+
+    def take(self, rows: Codes) -> "_AgentColumns":
+        return _AgentColumns(self._tick, self._positions[rows])
+
+    def row(self, i: int) -> Any:
+        return self._tick.group.agents[self._positions[i]]
+
+    def column(self, name: str) -> Any:
+        tick, group = self._tick, self._tick.group
+        rows, table = group.rows[self._positions], group.table
+        if name == "model":
+            return table.model
+        if name == "state" and not tick.name:
+            return np.array([state.value for state in tick.chart.members])[tick.columns.states[rows]]
+        if name == "ticks_in_state" and not tick.name:
+            return tick.columns.made[rows] - tick.columns.entered[rows]
+        if name in table.fields:
+            return table.fields[name][rows]
+        return np.array([getattr(group.agents[i], name) for i in self._positions.tolist()])
 
 
 def tick_all(agents: Iterable[Any], context: Any = None) -> None:
@@ -287,14 +257,13 @@ def _tick_charts(groups: list[_Group], turn: int, context: Any) -> None:
     ticks = [_ChartTick(group, *group.charts[turn], context) for group in groups if turn < len(group.charts)]
     for tick in ticks:
         tick.answer()
-    done, end = 0, 1 + max(int(group.places[-1]) for group in groups)
-    for place, move in sorted((entry for tick in ticks for entry in tick.moves()), key=lambda entry: entry[0]):
+    if not any(tick.has_effects for tick in ticks):
         for tick in ticks:
-            tick.enter(done, place)
-        move()
-        done = place + 1
-    for tick in ticks:
-        tick.enter(done, end)
+            tick.enter()
+        return
+    firing = [(tick, position) for tick in ticks for position in np.flatnonzero(tick.taken != _NOTHING).tolist()]
+    for tick, position in sorted(firing, key=lambda pair: pair[0].group.places[pair[1]]):
+        tick.take(position)
 
 
 def _groups(agents: Iterable[Any]) -> list[_Group]:
@@ -305,14 +274,15 @@ def _groups(agents: Iterable[Any]) -> list[_Group]:
     first = members[0]
     if not isinstance(getattr(first, "_table", None), AgentTable):
         raise AgentError(f"tick_all: {type(first).__name__} is not a StatechartAgent with a chart of its own")
-    table: AgentTable = first._table
-    key = (id(first), len(members))
-    groups: list[_Group]
-    n_changes, known, groups = table.cache.get(key, (-1, [], []))
-    if n_changes != table.n_changes or known != members:
+    cache, key = first._table.groups, (id(first), len(members))
+    known, groups = cache.get(key, ([], []))
+    if known != members:
         groups = _make_groups(members)
-        table.cache = {**dict(list(table.cache.items())[-_MAX_CACHED:]), key: (table.n_changes, members, groups)}
-    return groups
+        if len(cache) >= _MAX_CACHED:
+            cache.clear()
+        cache[key] = members, groups
+    result: list[_Group] = groups
+    return result
 
 
 def _make_groups(members: list[Any]) -> list[_Group]:

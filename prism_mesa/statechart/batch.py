@@ -1,6 +1,6 @@
 """Fire triggers on many agents at once, in column arrays, by the same rule as `Statechart.fire` but without actions."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final, Protocol, Self
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import Cell, ErrorSink, Node, evaluate_guards
+from prism_mesa.statechart.selection import Cell, ErrorSink, Node, Outcome, evaluate_guards
 from prism_mesa.statechart.states import State
 from prism_mesa.statechart.transitions import Transition
 
@@ -137,12 +137,9 @@ def fire_many(
             if cell is None:
                 continue
             rows = first + np.flatnonzero(part == cell_code)
-            keys = _guard_keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), row_by_row)
-            for key in (
-                np.flatnonzero(np.bincount(keys)) if len(cell.guards) <= _MAX_GUARDS_TO_COUNT else np.unique(keys)
-            ):
-                key_rows = rows[keys == key]
-                outcome = cell.outcomes[int(key)]
+            keys = guard_keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), row_by_row)
+            for key, is_key, outcome in outcomes_of(cell, keys):
+                key_rows = rows[is_key]
                 if isinstance(outcome, Transition):
                     indices[key_rows] = index[id(outcome)]
                 elif outcome is not None:
@@ -150,7 +147,17 @@ def fire_many(
     return FireResult(indices, open_sets, open_keys, chart.transitions, tuple(option_sets), frozenset(row_by_row))
 
 
-def _guard_keys(
+def outcomes_of(cell: Cell, keys: npt.NDArray[Any]) -> Iterator[tuple[int, Any, Outcome]]:
+    """Yield each key that occurs, an index of the rows that have it, and its outcome."""
+    if not cell.guards:
+        yield 0, slice(None), cell.outcomes[0]
+        return
+    distinct = np.flatnonzero(np.bincount(keys)) if len(cell.guards) <= _MAX_GUARDS_TO_COUNT else np.unique(keys)
+    for key in distinct.tolist():
+        yield key, keys == key, cell.outcomes[key]
+
+
+def guard_keys(
     chart: ChartDefinition, cell: Cell, agents: Columns, contexts: Columns, n_rows: int, row_by_row: set[str]
 ) -> npt.NDArray[np.int64]:
     """Return the key of the guards' answers in each row."""

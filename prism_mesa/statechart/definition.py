@@ -243,12 +243,12 @@ class StateTimers:
 
     Attributes:
         waits: Triggers with the number of ticks; None for a timeout after each agent's `timeout_threshold`.
-        conditions: Triggers with their conditions.
+        conditions: Triggers with their conditions, each as the guard of a cell.
         rates: Triggers with their rates.
     """
 
     waits: tuple[tuple[str, int | Exponential | None], ...]
-    conditions: tuple[tuple[str, When], ...]
+    conditions: tuple[tuple[str, Cell], ...]
     rates: tuple[tuple[str, Rate], ...]
 
     @classmethod
@@ -259,7 +259,11 @@ class StateTimers:
         waits_or_timeout = {TIMEOUT: timeouts.get(state)} if TIMEOUT in timings else {}
         return cls(
             tuple((name, (waits | waits_or_timeout)[name]) for name in timings if name in waits or name == TIMEOUT),
-            tuple((name, timing) for name, timing in timings.items() if isinstance(timing, When)),
+            tuple(
+                (name, Cell((Transition(name, state, state, timing.condition),), oracle_enabled=True))
+                for name, timing in timings.items()
+                if isinstance(timing, When)
+            ),
             tuple((name, timing) for name, timing in timings.items() if isinstance(timing, Rate)),
         )
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate
 from math import isfinite, log1p, nextafter
+from operator import add
 from typing import Any, Final
 
 import numpy as np
@@ -57,11 +59,6 @@ class Rate:
 
     def __str__(self) -> str:
         return f"{'probability' if self.is_probability else 'rate'}({_text(self.value)})"
-
-    @property
-    def constant(self) -> float | None:
-        """The hazard if it is a number, else None."""
-        return None if callable(self.value) else self.hazard_at(self.value, self)
 
     def hazard_at(self, value: float, where: object) -> float:
         """Return the hazard for a value of `value`. Raises ChartError if it is negative, too large or NaN."""
@@ -141,16 +138,12 @@ def waiting_ticks(draw: float, mean: float) -> int:
 
 def pick(hazards: Sequence[float], draw: float) -> int:
     """Return which rate fires, or -1: the same as `picks` for one row, but faster."""
-    total = 0.0
-    for hazard in hazards:
-        total += hazard
-    chance = -float(np.expm1(-total))
+    uppers = list(accumulate(hazards))
+    chance = -float(np.expm1(-uppers[-1]))
     if draw >= chance:
         return -1
-    position, index = min(draw / chance * total, nextafter(total, 0.0)), 0
-    for upper in accumulate(hazards):
-        index += upper <= position
-    return index
+    position = min(draw / chance * uppers[-1], nextafter(uppers[-1], 0.0))
+    return sum(upper <= position for upper in uppers)
 
 
 def picks(hazards: Sequence[float | npt.NDArray[np.float64]], draws: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
@@ -160,9 +153,7 @@ def picks(hazards: Sequence[float | npt.NDArray[np.float64]], draws: npt.NDArray
         hazards: For each rate its hazard, or an array of its hazards by row.
         draws: One draw in [0, 1) for each row. It decides whether something fires, and scaled to [0, 1) what fires.
     """
-    total: Any = 0.0
-    for hazard in hazards:
-        total = total + hazard
+    total: Any = reduce(add, hazards)
     chance = -np.expm1(-total)
     index = np.full(len(draws), -1)
     rows = np.flatnonzero(draws < chance)

@@ -2,11 +2,10 @@
 
 import re
 import sysconfig
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any, Final
@@ -62,81 +61,95 @@ def _installed_paths() -> tuple[str, ...]:
     return ("<frozen ", *paths)
 
 
-def take_transition(
-    transition: Transition, agent: Any, context: Any, now: datetime | None = None, slot: Any = None
-) -> State:
-    """Run exits and the action, add the change to the history, enter the target, run entries; return the target.
+def take_transition(transition: Transition, agent: Any, context: Any, now: datetime | None = None) -> State:
+    """Take a transition of an agent with the fields of `Statechart.fire`, and return the new state.
 
-    `slot` holds the state of one of several charts of the agent; by default it is the agent. Checks come first.
+    Everything is checked first.
     """
-    slot = agent if slot is None else slot
-    target, depth = transition.target, slot.max_history_depth or 0
+    history, depth = agent.state_history, agent.max_history_depth or 0
     if depth < 0:
         raise ChartError(f"{transition}: max_history_depth is {depth!r}; give 0 (no history) or a whole number above 0")
-    if transition.placement.recalls is not None:  # into a parent with history
-        last_states = getattr(slot, "last_states", {}) | dict.fromkeys(
-            transition.placement.remembers, transition.source
-        )
-        target = last_states.get(transition.placement.recalled, target)
-    history, entry = slot.state_history, None
+    target, entry = entered_state(transition, agent), None
     if depth and target is not transition.source:
         entry = history_entry(transition, target, now or getattr(agent, "now", None) or datetime.now(UTC), context)
     if not transition.has_effects:
-        _enter(slot, history, entry, depth, target)
+        _enter(agent, target, entry, depth)
         return target
     if entry is not None and hasattr(history, "check"):
         history.check(entry)
-    placement = transition.placement
-    with _restored_if_raised(transition, agent, slot):
-        for function in (*placement.exits, *filter(None, [transition.action])):
-            function(agent, context)
-        if placement.remembers:
-            remembered = dict.fromkeys(placement.remembers, transition.source)
-            slot.last_states = getattr(slot, "last_states", {}) | remembered
-        _enter(slot, slot.state_history, entry, depth, target)
-        for function in placement.entries if placement.recalls is None else placement.recalls[target]:
-            function(agent, context)
+    run_effects(transition, agent, context, partial(_enter, agent, target, entry, depth), _restore_point(agent))
     return target
 
 
-def _enter(slot: Any, history: Any, entry: StateTransition | None, depth: int, target: State) -> None:
+def entered_state(transition: Transition, agent: Any, memory: str = "last_states") -> State:
+    """Return the state that a transition enters: in a parent with history, the state in which the parent was left.
+
+    The attribute `memory` of the agent has these states by the parent's name.
+    """
+    place = transition.placement
+    last_states = getattr(agent, memory, {}) | dict.fromkeys(place.remembers, transition.source)
+    return last_states.get(place.recalled, transition.target)
+
+
+def _enter(agent: Any, target: State, entry: StateTransition | None, depth: int) -> None:
+    history = agent.state_history
     if entry is not None:
         history.append(entry)
     while len(history) > depth:
         del history[0]
-    slot.state = target
-    slot.ticks_in_state = 0
+    agent.state = target
+    agent.ticks_in_state = 0
 
 
-def run_action(transition: Transition, agent: Any, context: Any) -> None:
-    """Run only the action of a transition; if it raises, restore the agent and add a note to the error.
+def run_effects(
+    transition: Transition,
+    agent: Any,
+    context: Any,
+    enter: Callable[[], None],
+    restore: Callable[[], None],
+    memory: str = "last_states",
+) -> None:
+    """Run exits and the action, call `enter`, and run entries.
 
-    The agent's state, attributes and history (if it is a list) are restored, but objects inside them are not.
+    If one raises, the agent's attributes are restored (but not objects inside them), `restore` is called, and the error
+    gets a note.
     """
-    if transition.action is not None:
-        with _restored_if_raised(transition, agent, agent):
-            transition.action(agent, context)
-
-
-@contextmanager
-def _restored_if_raised(transition: Transition, agent: Any, slot: Any) -> Iterator[None]:
-    attributes = dict(getattr(agent, "__dict__", ()))
-    history, state, ticks = slot.state_history, slot.state, slot.ticks_in_state
-    history_before = list(history) if isinstance(history, list) else None
-    restore = slot.restore_point() if hasattr(slot, "restore_point") else None
+    place, attributes = transition.placement, dict(getattr(agent, "__dict__", ()))
+    entries = place.entries if place.recalls is None else place.recalls[entered_state(transition, agent, memory)]
     try:
-        yield
+        for function in (*place.exits, *filter(None, [transition.action])):
+            function(agent, context)
+        if place.remembers:
+            setattr(agent, memory, getattr(agent, memory, {}) | dict.fromkeys(place.remembers, transition.source))
+        enter()
+        for function in entries:
+            function(agent, context)
     except BaseException as error:
         if attributes:
             vars(agent).clear()
             vars(agent).update(attributes)
-        if history_before is not None:
-            history[:] = history_before
-        if restore is not None:
-            restore()
-        slot.state, slot.ticks_in_state = state, ticks
+        restore()
         add_location_note(error, "action", transition, agent)
         raise
+
+
+def run_action(transition: Transition, agent: Any, context: Any) -> None:
+    """Run only the action of a transition; if it raises, restore the agent and add a note to the error."""
+    if transition.action is not None:
+        run_effects(transition, agent, context, lambda: None, _restore_point(agent))
+
+
+def _restore_point(agent: Any) -> Callable[[], None]:
+    """Return a function that restores the state, the ticks, and a history that is a list."""
+    history, state, ticks = agent.state_history, agent.state, agent.ticks_in_state
+    entries = list(history) if isinstance(history, list) else None
+
+    def restore() -> None:
+        if entries is not None:
+            history[:] = entries
+        agent.state, agent.ticks_in_state = state, ticks
+
+    return restore
 
 
 @dataclass(frozen=True)

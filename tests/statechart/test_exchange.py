@@ -154,3 +154,10 @@ def test_an_inner_parent_that_recalls_is_the_target_of_exports():
     targets = {element.get("target") for element in root.iter() if element.get("target")}
     assert "inner.history" in targets <= ids
     assert chart.to_xstate()["states"]["off"]["on"]["go"] == [{"target": "#chart.outer.inner.history"}]
+
+
+def test_an_open_choice_is_noted_in_a_document_that_parses():
+    chart = Statechart(["a", "b"], [Transition("go", "a", "b", BUSY), Transition("go", "a", None)], "a")
+    root = ElementTree.fromstring(chart.to_scxml())
+    assert [element.get("event") for element in root.iter() if element.get("event")] == ["go"]
+    assert "go" in chart.to_xstate()["states"]["a"]["description"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from prism_mesa.errors import ChartError, one_line
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.states import State, enum_members, state_name
+from prism_mesa.statechart.states import State, enum_members, find_state, state_name
 from prism_mesa.statechart.timing import After, Rate, Timing, When
 
 type Guard = Expression | Callable[[Any, Any], bool | Literal["needs_oracle"]]
@@ -194,16 +194,10 @@ def _read_state(state: Any, members: Sequence[State], *, is_strict: bool = False
         raise ChartError(f"{state!r} is not a state; give a member of an Enum of strings, or its value")
     if isinstance(state, Enum) or not members:
         return state
-    try:
-        return type(members[0])(state)
-    except ChartError:  # of `AgentState`: a misspelt state, or the name of a parent or of an added state
-        names = [member.value for member in members if abs(len(member.value) - len(state)) <= _MAX_LENGTH_CHANGE]
-        if is_strict or get_close_matches(state, names, cutoff=_MIN_SIMILARITY) or not re.fullmatch(r"[\w -]+", state):
-            raise
-    except ValueError:
-        if is_strict:
-            raise ChartError(f"{state!r} is not a state of {type(members[0]).__name__}") from None
-    return state
+    names = [member.value for member in members if abs(len(member.value) - len(state)) <= _MAX_LENGTH_CHANGE]
+    is_misspelt = get_close_matches(state, names, cutoff=_MIN_SIMILARITY) or not re.fullmatch(r"[\w -]+", state)
+    is_known = is_strict or state in names or is_misspelt
+    return find_state(state, members) if is_known else state
 
 
 def _sorted_states(declared_sources: list[Any], members: Sequence[State]) -> tuple[State, ...]:
@@ -219,18 +213,8 @@ def _sorted_states(declared_sources: list[Any], members: Sequence[State]) -> tup
     return tuple(sorted(states, key=members.index) if is_ordered else states)
 
 
-class _UncheckedEntry:
-    """A `StateTransition` that `history_entry` is filling in: it is not frozen yet, so plain assignments work."""
-
-    from_state: State
-    to_state: State | None
-    trigger: str
-    timestamp: datetime
-    context: Mapping[str, Any] | None
-
-
 @dataclass(frozen=True)
-class StateTransition(_UncheckedEntry):
+class StateTransition:
     """A change of state in an agent's history. The states must differ, and the timestamp must be in UTC."""
 
     from_state: State
@@ -269,17 +253,15 @@ def history_entry(transition: Transition, target: State, timestamp: datetime, co
     """
     if timestamp.tzinfo is not UTC:
         _require_utc(timestamp)
-    entry = _UncheckedEntry()
-    entry.from_state = transition.source
-    entry.to_state = target
-    entry.trigger = transition.trigger
-    entry.timestamp = timestamp
     try:
-        entry.context = {"post_id": context.post_id}
+        context = {"post_id": context.post_id}
     except AttributeError:
-        entry.context = dict(context) if isinstance(context, Mapping) else None
-    entry.__class__ = StateTransition
-    return entry  # type: ignore[return-value]  # mypy does not narrow on `__class__`
+        context = dict(context) if isinstance(context, Mapping) else None
+    entry = object.__new__(StateTransition)
+    fields = entry.__dict__
+    fields["from_state"], fields["to_state"], fields["trigger"] = transition.source, target, transition.trigger
+    fields["timestamp"], fields["context"] = timestamp, context
+    return entry
 
 
 def _require_utc(timestamp: datetime) -> None:

@@ -58,7 +58,7 @@ def why(agent: Any, trigger: str, context: Any = None) -> None:
         if node.transition is not None and node.transition.target is not None:
             print(f"  so {node.transition.target.value}")
         elif node.options:
-            _explain_choice(OpenChoice(agent, name, chart, cell, node.options, node.key, context))
+            _explain_choice(OpenChoice(agent, name, chart, cell, node.key, context))
         else:
             print("  so nothing happens")
 

@@ -18,9 +18,14 @@ class OpenChoice:
     name: str
     chart: Statechart
     cell: Cell
-    options: tuple[State, ...]
     key: int
     context: Any
+
+    @property
+    def options(self) -> tuple[State, ...]:
+        """The states to choose from."""
+        options: Any = self.cell.outcomes[self.key]
+        return tuple(options)
 
     @property
     def trigger(self) -> str:
@@ -31,7 +36,7 @@ class OpenChoice:
         """Return the question with the agent's draw."""
         agent, state = self.agent, self.cell.candidates[0].source
         ticks = int(agent._columns(self.name).made[agent._row])
-        draw = agent._table.draw(f"{self.name}/choice/{self.trigger}", agent.unique_id, ticks)
+        draw = agent._table.streams.uniform_one(f"{self.name}/choice/{self.trigger}", agent.unique_id, ticks)
         question = reasoner.question(agent, state, self.trigger, self.options, self.context)
         return PlacedQuestion(question, round=ticks, agent=agent.unique_id, draw=draw)
 

@@ -69,7 +69,7 @@ class Slot:
             nodes = [self._evaluate(cell, context) for _, cell in rated]
             hazards = [self._hazard(*rated[i], node, context) for i, node in enumerate(nodes)]
             made = int(self._columns.made[self.agent._row])
-            index = pick(hazards, table.draw(f"{self.name}/rate", self.agent.unique_id, made))
+            index = pick(hazards, table.streams.uniform_one(f"{self.name}/rate", self.agent.unique_id, made))
             if index >= 0:
                 yield rated[index][1], nodes[index]
 
@@ -88,12 +88,12 @@ class Slot:
         if isinstance(ticks, int):
             return ticks
         purpose, entered = wait_purpose(self.name, self.state, trigger), int(self._columns.entered[self.agent._row])
-        return waiting_ticks(self.agent._table.draw(purpose, self.agent.unique_id, entered), ticks.mean)
+        return waiting_ticks(self.agent._table.streams.uniform_one(purpose, self.agent.unique_id, entered), ticks.mean)
 
     def _follow(self, cell: Cell, node: Node, context: Any) -> State | None:
         transition = node.transition
         if transition is None and node.options:
-            choice = OpenChoice(self.agent, self.name, self.chart, cell, node.options, node.key, context)
+            choice = OpenChoice(self.agent, self.name, self.chart, cell, node.key, context)
             [transition] = ask([choice])
         return None if transition is None else self.take(transition, context)
 

@@ -1,6 +1,7 @@
 """The columns of a model's chart agents: states, ticks, and declared fields, with one row for each agent."""
 
 from collections.abc import Iterable
+from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final
@@ -39,6 +40,13 @@ class ChartColumns:
     def __setstate__(self, stored: dict[str, Any]) -> None:
         vars(self).update(stored | {"codes": bytearray(stored["codes"])})
         self.states = np.frombuffer(self.codes, np.uint8)
+
+    def copy_row(self, row: int) -> "ChartColumns":
+        """Return columns of one agent, with the history of all."""
+        row_copy = ChartColumns(1)
+        row_copy.codes[0], row_copy.history = self.codes[row], self.history
+        row_copy.made[0], row_copy.entered[0] = self.made[row], self.entered[row]
+        return row_copy
 
     def resize(self, n: int) -> None:
         """Make room for `n` agents."""
@@ -98,14 +106,10 @@ class AgentTable:
 
     def free(self, agent: Any) -> None:
         """Give an agent that leaves the model a table of its own, and free its row after the current tick."""
-        row, table = agent._row, AgentTable.__new__(AgentTable)
-        vars(table).update(vars(self) | {"groups": {}, "ids": self.ids[[row]], "_n": 1, "_free": [], "_freed": []})
+        row, table = agent._row, copy(self)
+        table.groups, table.ids = {}, self.ids[[row]]
         table.fields = {name: array[[row]] for name, array in self.fields.items()}
-        table.charts = {}
-        for name, columns in self.charts.items():
-            row_copy = table.charts[name] = ChartColumns(1)
-            row_copy.codes[0], row_copy.history = columns.codes[row], columns.history
-            row_copy.made[0], row_copy.entered[0] = columns.made[row], columns.entered[row]
+        table.charts = {name: columns.copy_row(row) for name, columns in self.charts.items()}
         agent._table, agent._row = table, 0
         self.groups.clear()
         (self._freed if self._is_ticking else self._free).append(row)
@@ -121,10 +125,6 @@ class AgentTable:
         self._is_ticking = False
         self._free += self._freed
         self._freed = []
-
-    def draw(self, purpose: str, agent_id: int, ticks: int) -> float:
-        """Return an agent's draw in [0, 1); `ticks` is the number of ticks that it has made."""
-        return self.streams.uniform_one(purpose, agent_id, ticks)
 
 
 def table_of(model: Any) -> AgentTable:
@@ -183,29 +183,27 @@ def declared_columns(kind: Any) -> dict[str, column]:
     return {name: value for name, value in fields.items() if isinstance(value, column)}
 
 
-def rows_of(agents: Iterable[Any]) -> tuple[AgentTable | None, Rows]:
-    """Return the table and the rows of chart agents of one model."""
-    members = list(agents)
-    table = members[0]._table if members else None
-    return table, np.fromiter((agent._row for agent in members), np.int64, len(members))
-
-
 def get_column(agents: Iterable[Any], name: str) -> npt.NDArray[Any]:
     """Return a declared column of some agents, or the codes of their states (``"state"``), in their order."""
-    table, rows = rows_of(agents)
-    if table is None:
+    members = list(agents)
+    if not members:
         return np.zeros(0)
-    return table.charts[""].states[rows] if name == "state" else _column(table, name)[rows]
+    values = members[0]._table.charts[""].states if name == "state" else _column(members, name)
+    return np.asarray(values[_rows(members)])
 
 
 def set_column(agents: Iterable[Any], name: str, values: Any) -> None:
     """Set a declared column of some agents to `values`: a number, or one for each agent."""
-    table, rows = rows_of(agents)
-    if table is not None:
-        _column(table, name)[rows] = values
+    if members := list(agents):
+        _column(members, name)[_rows(members)] = values
 
 
-def _column(table: AgentTable, name: str) -> npt.NDArray[Any]:
+def _rows(members: list[Any]) -> Rows:
+    return np.fromiter((agent._row for agent in members), np.int64, len(members))
+
+
+def _column(members: list[Any], name: str) -> npt.NDArray[Any]:
+    table: AgentTable = members[0]._table
     if name not in table.fields:
         raise AgentError(f"{name!r} is not a column; write {name} = column(0.0) in the class of the agents")
     return table.fields[name]

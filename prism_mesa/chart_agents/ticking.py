@@ -114,10 +114,9 @@ class _ChartTick:
     def _note(self, cell: Cell, positions: Rows, taken: Rows, keys: npt.NDArray[Any]) -> None:
         self.taken[positions] = taken
         for i in np.flatnonzero(taken == _OPEN).tolist():
-            key, position = int(keys[i]), int(positions[i])
-            options: Any = cell.outcomes[key]
+            position = int(positions[i])
             agent = self.group.agents[position]
-            self.choices[position] = OpenChoice(agent, self.name, self.chart, cell, options, key, self._context)
+            self.choices[position] = OpenChoice(agent, self.name, self.chart, cell, int(keys[i]), self._context)
 
     def _ticks_to_wait(self, state: State, trigger: str, ticks: int | Exponential | None, left: Rows) -> int | Rows:
         if isinstance(ticks, int):
@@ -191,8 +190,7 @@ class _ChartTick:
         if depth:
             changes = [i for i, transition in plain.items() if transition.target is not transition.source]
             is_change = np.isin(taken, changes)
-            self.columns.history.add(table.ids[rows[is_change]], moves[taken[is_change]], table.model.time)
-            self.columns.history.trim(depth)
+            self.columns.history.add(table.ids[rows[is_change]], moves[taken[is_change]], table.model.time, depth)
 
     def take(self, position: int) -> None:
         """Let the agent in a position take its transition."""

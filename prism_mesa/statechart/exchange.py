@@ -29,8 +29,7 @@ _LACKS: Final = (
 
 def to_xstate(chart: "ChartDefinition") -> dict[str, Any]:
     """Return the chart as the configuration of an XState machine, in JSON types; guards and actions are names."""
-    tops = [node for node in (*chart.hierarchy.children, *chart.ordered_states) if not chart.hierarchy.ancestors(node)]
-    states = {_node_id(chart, node): _read_node(chart, node) for node in tops}
+    states = {_node_id(chart, node): _read_node(chart, node) for node in chart.hierarchy.tops}
     return {"id": chart.name, "initial": _path(chart, chart.initial)[0], "states": states}
 
 
@@ -54,7 +53,7 @@ def _read_node(chart: "ChartDefinition", node: Node) -> dict[str, Any]:
         arrows = state.setdefault("on", {}).setdefault(t.trigger if ticks is None else str(after(ticks)), [])
         if arrow not in arrows:
             arrows.append(arrow)
-    if children := hierarchy.children.get(node, ()) if hierarchy.is_parent(node) else ():
+    if children := hierarchy.is_parent(node) and hierarchy.children[node]:
         history = {_HISTORY[1:]: {"type": "history", "history": "deep"}} if node in hierarchy.history else {}
         state["initial"] = _node_id(chart, children[0])
         state["states"] = history | {_node_id(chart, child): _read_node(chart, child) for child in children}

@@ -66,6 +66,11 @@ class Hierarchy:
         """Return the state or the parent for a state, a value or a name. Raises ChartError if there is none."""
         return node if isinstance(node, str) and node in self.children else find_state(node, self.states)
 
+    @property
+    def tops(self) -> list[Node]:
+        """The parents and states that are in no parent."""
+        return [node for node in (*self.children, *self.states) if node not in self._parent]
+
     def leaves(self, node: Node) -> list[State]:
         """Return the states in a parent, in order; a state by itself."""
         if not self.is_parent(node):
@@ -98,17 +103,15 @@ class Hierarchy:
         recalled: Node = target
         while self.is_parent(recalled) and recalled not in self.history:
             recalled = self.children[recalled][0]
-        is_recalled = self.is_parent(recalled)
         entries = {state: self._entries(state, common) for state in self.leaves(target)} if target is not None else {}
         placement = Placement(
             level,
             source if level else "",
             str(target) if self.is_parent(target) else "",
             tuple(self.on_exit[node] for node in left if node in self.on_exit),
-            next(iter(entries.values()), ()),
-            entries if is_recalled else None,
+            {state: functions for state, functions in entries.items() if functions},
             tuple(node for node in left if node in self.history),
-            str(recalled) if is_recalled else "",
+            recalled if self.is_parent(recalled) else "",
         )
         return placement if any(vars(placement).values()) else Transition.placement
 

@@ -68,8 +68,7 @@ def mermaid(chart: Statechart) -> str:
     """
     choices = open_choices(chart)
     ids = {state: _mermaid_id(chart, state) for state in chart.ordered_states}
-    tops = [node for node in (*chart.hierarchy.children, *ids) if not chart.hierarchy.ancestors(node)]
-    lines = [line for node in tops for line in _mermaid_states(chart, node, ids)]
+    lines = [line for node in chart.hierarchy.tops for line in _mermaid_states(chart, node, ids)]
     lines += [f"state {choice.node} <<choice>>" for choice in choices.values()]
     lines.append(f"{_START} --> {ids[chart.initial]}")
     for t in chart.transitions:
@@ -97,14 +96,11 @@ def _mermaid_id(chart: Statechart, state: State) -> str:
 def _mermaid_states(chart: Statechart, node: Any, ids: dict[State, str]) -> list[str]:
     """Return the lines that declare a state, or a parent as a box with its states."""
     if not chart.hierarchy.is_parent(node):
-        return [_mermaid_state(node, ids[node])]
+        name = ids[node]
+        return [name if name == node.value else f'state "{_mermaid_text(node.value)}" as {name}']
     children = [line for child in chart.hierarchy.children[node] for line in _mermaid_states(chart, child, ids)]
     history = "    %% with history" if node in chart.hierarchy.history else ""
     return [f"state {node} {{", *(f"    {line}" for line in children), f"}}{history}"]
-
-
-def _mermaid_state(state: State, id_: str) -> str:
-    return id_ if id_ == state.value else f'state "{_mermaid_text(state.value)}" as {id_}'
 
 
 def _mermaid_text(text: str) -> str:

@@ -42,8 +42,8 @@ class Placement:
         level: 0 for a transition of the state itself, 1 for one of its parent, and so on. A lower level comes first.
         source: The parent that the transition leaves; empty if it leaves the state itself. `target` is the parent that
             it enters.
-        exits: Functions that run before the action; `entries` run after the state has changed.
-        recalls: If the transition enters a parent with history: the entries for each state in the target.
+        exits: Functions that run before the action.
+        entries: Functions that run after the state has changed, by the state that is entered.
         remembers: The parents with history that are left.
         recalled: The parent with history that is entered.
     """
@@ -52,8 +52,7 @@ class Placement:
     source: str = ""
     target: str = ""
     exits: tuple[Action, ...] = ()
-    entries: tuple[Action, ...] = ()
-    recalls: Mapping[State, tuple[Action, ...]] | None = None
+    entries: Mapping[State, tuple[Action, ...]] = field(default_factory=dict)
     remembers: tuple[str, ...] = ()
     recalled: str = ""
 
@@ -95,7 +94,7 @@ class Transition:
 
     def __post_init__(self) -> None:
         place = self.placement
-        has_effects = any((self.action, place.exits, place.entries, place.recalls, place.remembers))
+        has_effects = any((self.action, place.exits, place.entries, place.recalled, place.remembers))
         object.__setattr__(self, "has_effects", has_effects)
         if isinstance(self.trigger, After | Rate | When):
             object.__setattr__(self, "timing", self.trigger)

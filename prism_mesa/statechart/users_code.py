@@ -115,7 +115,7 @@ def run_effects(
     gets a note.
     """
     place, attributes = transition.placement, dict(getattr(agent, "__dict__", ()))
-    entries = place.entries if place.recalls is None else place.recalls[entered_state(transition, agent, memory)]
+    entries = place.entries.get(entered_state(transition, agent, memory), ())
     try:
         for function in (*place.exits, *filter(None, [transition.action])):
             function(agent, context)

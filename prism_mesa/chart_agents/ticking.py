@@ -26,18 +26,12 @@ _MAX_CACHED: Final = 3
 
 @dataclass
 class _Group:
-    """Agents with the same charts.
-
-    Attributes:
-        span: Their rows as a slice if they have no gaps, because that is faster to index with, or else `rows`.
-        places: Their places among all agents of the tick.
-    """
+    """Agents with the same charts, and their places among all agents of the tick."""
 
     table: AgentTable
     charts: list[tuple[str, Statechart]]
     agents: list[Any]
     rows: Rows
-    span: Any
     places: Rows
 
 
@@ -72,9 +66,9 @@ class _ChartTick:
         self.taken = np.full(len(group.rows), _NOTHING, np.int64)
         self.choices: dict[int, OpenChoice] = {}
         self._index = {id(transition): i for i, transition in enumerate(chart.transitions)}
-        self.columns.made[group.span] += 1
-        self._made = self.columns.made[group.span]
-        states, self._in_state = self.columns.states[group.span], self._made - self.columns.entered[group.span]
+        self.columns.made[group.rows] += 1
+        self._made = self.columns.made[group.rows]
+        states, self._in_state = self.columns.states[group.rows], self._made - self.columns.entered[group.rows]
         for code in np.flatnonzero(np.bincount(states, minlength=1)).tolist():
             self._tick_state(chart.members[code], np.flatnonzero(states == code))
 
@@ -130,15 +124,10 @@ class _ChartTick:
 
     def _fire_rates(self, rated: Sequence[tuple[Rate, Cell]], left: Rows) -> None:
         selections = [self._select(cell, left) for _, cell in rated]
-        hazards: list[float | Floats] = []
-        for (rate, cell), (taken, _) in zip(rated, selections, strict=True):
-            if not cell.guards and not callable(rate.value):
-                hazards.append(rate.hazard_at(rate.value, cell.label))
-                continue
+        hazards = np.zeros((len(rated), len(left)))
+        for (rate, cell), (taken, _), hazard in zip(rated, selections, hazards, strict=True):
             is_enabled = taken != _NOTHING
-            hazard = np.zeros(len(left))
             hazard[is_enabled] = rate.hazards(self._values(rate, left[is_enabled]), cell.label)
-            hazards.append(hazard)
         rows, table = self.group.rows[left], self.group.table
         draws = table.streams.uniform(f"{self.name}/rate", table.ids[rows], round_=self._made[left])
         index = picks(hazards, draws)
@@ -294,8 +283,5 @@ def _make_groups(members: list[Any]) -> list[_Group]:
     for places in by_charts.values():
         agents = [members[i] for i in places]
         rows = np.array([agent._row for agent in agents], np.int64)
-        span = slice(rows[0], rows[-1] + 1) if (np.diff(rows) == 1).all() else rows
-        groups.append(
-            _Group(first._table, list(agents[0]._charts.items()), agents, rows, span, np.array(places, np.int64))
-        )
+        groups.append(_Group(first._table, list(agents[0]._charts.items()), agents, rows, np.array(places, np.int64)))
     return groups

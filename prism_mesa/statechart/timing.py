@@ -2,10 +2,8 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from itertools import accumulate
 from math import isfinite, log1p, nextafter
-from operator import add
 from typing import Any, Final
 
 import numpy as np
@@ -146,19 +144,16 @@ def pick(hazards: Sequence[float], draw: float) -> int:
     return sum(upper <= position for upper in uppers)
 
 
-def picks(hazards: Sequence[float | npt.NDArray[np.float64]], draws: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
-    """Return which rate fires in each row, or -1.
+def picks(hazards: npt.NDArray[np.float64], draws: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return which rate fires in each column of `hazards`, or -1.
 
-    Args:
-        hazards: For each rate its hazard, or an array of its hazards by row.
-        draws: One draw in [0, 1) for each row. It decides whether something fires, and scaled to [0, 1) what fires.
+    A draw in [0, 1) decides whether something fires, and scaled to [0, 1) what fires.
     """
-    total: Any = reduce(add, hazards)
-    chance = -np.expm1(-total)
+    uppers = hazards.cumsum(0)
+    chance = -np.expm1(-uppers[-1])
     index = np.full(len(draws), -1)
-    rows = np.flatnonzero(draws < chance)
-    firing = [np.broadcast_to(hazard, len(draws))[rows] for hazard in hazards]
-    total, chance = (np.broadcast_to(values, len(draws))[rows] for values in (total, chance))
-    position = np.minimum(draws[rows] / chance * total, np.nextafter(total, 0))
-    index[rows] = sum(upper <= position for upper in accumulate(firing))
+    fires = np.flatnonzero(draws < chance)
+    total = uppers[-1, fires]
+    position = np.minimum(draws[fires] / chance[fires] * total, np.nextafter(total, 0))
+    index[fires] = (uppers[:, fires] <= position).sum(0)
     return index

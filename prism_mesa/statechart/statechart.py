@@ -84,13 +84,9 @@ class Statechart(ChartDefinition):
     ) -> State:
         """Enter `target`, one of the options of an ambiguous choice, and return it.
 
-        If several transitions lead to `target` and their actions differ, `resolve` evaluates the guards again.
+        If several transitions lead to `target`, `resolve` evaluates the guards again.
         """
-        target = self.find_state(target, trigger)
-        transition, *others = self._transitions_to(agent.state, trigger, target)
-        if any(other.action is not transition.action for other in others):
-            transition = self.resolve(agent, trigger, target, context)
-        return take_transition(transition, agent, context, now)
+        return take_transition(self.resolve(agent, trigger, target, context), agent, context, now)
 
     def resolve(self, agent: Any, trigger: str, target: State, context: Any = None) -> Transition:
         """Return the transition that `apply` takes, without changing anything.

@@ -1,9 +1,11 @@
 """Names and classes that several packages share."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from functools import cache
 from math import isnan, nan
-from typing import Final, Literal, NoReturn
+from typing import Any, Final, Literal, NoReturn
 
 from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.markup import card_html, facts_html, html_or_repr, note_html, quote_html
@@ -32,7 +34,13 @@ TRAIT_SDS: tuple[float, ...] = (0.78, 0.59, 0.77, 0.87, 0.7)
 
 
 class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum whose str() is the member
-    """The state of an agent of the platform. The values are lowercase, for JSON and tables."""
+    """The state of an agent of the platform. The values are lowercase, for JSON and tables.
+
+    Charts may have more states (`make_state`), which are no members of the enum but of its type.
+    """
+
+    _code: int
+    _resembled: "AgentState"
 
     IDLE = "idle"
     SCROLLING = "scrolling"
@@ -45,18 +53,28 @@ class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum
 
     @property
     def code(self) -> int:
-        """The state's index in this enum, 0..7, which columns store."""
-        return _CODES[self]
+        """The number that columns store: the state's index in this enum, 0..7; from 8 on for more states."""
+        return self._code
+
+    @property
+    def resembled(self) -> "AgentState":
+        """The state whose rules a further state follows; for the members of this enum, the state itself."""
+        return self._resembled
 
     @property
     def color(self) -> str:
         """The state's color in pictures."""
-        return STATE_COLORS[self]
+        return STATE_COLORS.get(self) or MORE_COLORS[(self.code - len(STATES)) % len(MORE_COLORS)]
 
     @property
     def position(self) -> tuple[float, float]:
-        """The state's position in pictures of charts, in inches."""
-        return _POSITIONS[self]
+        """The state's position in pictures of charts, in inches; more states are beside those that they resemble."""
+        (x, y), n = _POSITIONS[self.resembled], max(0, self.code - len(STATES) + 1)
+        return x + 2.35 * n, y - 0.65 * n
+
+    def __reduce_ex__(self, protocol: object) -> tuple[Any, ...]:
+        made = AgentState, (self.value,)
+        return made if self.code < len(STATES) else (make_state, (self.value, self.code, self.resembled))
 
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
@@ -77,7 +95,10 @@ STATE_COLORS: Final = {
 }
 """Colors of states in all pictures, at least 23 apart in CIE Lab, also for color-blind readers."""
 
-_CODES: Final = {state: code for code, state in enumerate(STATES)}
+MORE_COLORS: Final = ("#c9a227", "#8a5a2b", "#00a3a3", "#b05fd6")
+"""Colors of more states, by code; they repeat."""
+for _code, _state in enumerate(STATES):
+    _state._code, _state._resembled = _code, _state
 _POSITIONS: Final = {
     AgentState.IDLE: (0.0, 6.8),
     AgentState.SCROLLING: (0.0, 5.6),
@@ -88,6 +109,28 @@ _POSITIONS: Final = {
     AgentState.ENGAGING_RESHARE: (2.35, 0.5),
     AgentState.RESTING: (0.0, -1.1),
 }
+
+
+@cache
+def make_state(name: str, code: int, resembled: AgentState = AgentState.SCROLLING) -> AgentState:
+    """Return a further state, which has the type of `AgentState`; equal arguments give the same object."""
+    state = str.__new__(AgentState, name)
+    state._name_, state._value_ = name.upper(), name
+    state._code, state._resembled = code, resembled
+    return state
+
+
+def states_in(columns: Iterable[str]) -> tuple[AgentState, ...]:
+    """Return the states of which a table `rounds` has the shares: those of `AgentState`, and more states in order."""
+    names = [name.removeprefix("share_") for name in columns if name.startswith("share_")]
+    more = [name for name in names if name not in STATES]
+    return (*STATES, *(make_state(name, len(STATES) + i) for i, name in enumerate(more)))
+
+
+def color_order(states: Iterable[AgentState]) -> list[AgentState]:
+    """Return states in the order of pictures, from idle to the most active; more states come last."""
+    order = list(STATE_COLORS)
+    return sorted(states, key=lambda state: order.index(state) if state in order else state.code)
 
 
 @dataclass(frozen=True, repr=False)

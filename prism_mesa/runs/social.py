@@ -97,7 +97,7 @@ class PlatformRun:
         platform = self.model.platform
         names = [act.name for act in platform.configured.interventions if act.name is not None]
         covering = [str(act.name) for _, act in covering_acts(platform)]
-        return make_tables(platform.attributes.schema, platform.llms.names, names, covering)
+        return make_tables(platform.attributes.schema, platform.llms.names, names, covering, platform.states)
 
     @property
     def answerer(self) -> Reasoner | None:

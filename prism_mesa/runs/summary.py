@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS, NOTHING_HAPPENED, STATES
+from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS, NOTHING_HAPPENED
 from prism_mesa.errors import format_count
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
@@ -38,7 +38,7 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
         **_churn_summary(model),
         **_opinion_summary(model),
         "rounds": rounds,
-        "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
+        "state_shares": {state.value: float(share) for state, share in zip(model.platform.states, shares, strict=True)},
         "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
         "reshares_of_replies": int(np.count_nonzero((kind == RESHARE) & (kind[model.posts.root] == REPLY))),
         "impressions": totals["impressions"],

@@ -4,13 +4,14 @@
 """
 
 import ast
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
 from typing import Any, Final
 
-from prism_mesa.domain import ACTIONS, ActionName, AgentState
+from prism_mesa.domain import ACTIONS, STATES, ActionName, AgentState, make_state
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart import ANY, TIMEOUT, Expression, F, Statechart, Transition
@@ -30,6 +31,8 @@ ACTION_INDICES: Final = {state: ACTIONS.index(action) for action, state in ENGAG
 """The index in `domain.ACTIONS` of each engagement state."""
 STATES_WITHOUT_POST: Final = frozenset({IDLE, SCROLLING, RESTING})
 """States in which an agent has no current post and no pending action."""
+MAX_MORE_STATES: Final = 8
+MAX_TRIGGERS: Final = 256
 
 FEED_READY: Final = "feed_ready"
 SEES_POST: Final = "sees_post"
@@ -102,6 +105,7 @@ def build_chart(
     transitions: Sequence[Transition] = (),
     timeouts: Mapping[AgentState, int] | None = None,
     nested: Mapping[str, Iterable[AgentState | str]] | None = None,
+    more_states: Mapping[str, AgentState | str] | None = None,
 ) -> Statechart:
     """Return the chart of the default behaviour (`docs/pictures/social-chart.png`).
 
@@ -113,6 +117,12 @@ def build_chart(
         transitions: Transitions of your own, after those of the default behaviour.
         timeouts: Ticks until agents time out, by state; the default is 2 for RESTING.
         nested: Names of parents with their states (see `Statechart`).
+        more_states: Names of further states, each with the state that it resembles: a round fires the same triggers in
+            it, it keeps or releases the post alike, and `round_ends` leaves it. Its other transitions are those that
+            you give.
+
+    Raises:
+        ChartError: If a further state has the name of a state, or resembles IDLE or no state.
     """
     default = [
         Transition(FEED_READY, IDLE, SCROLLING),
@@ -135,8 +145,18 @@ def build_chart(
         Transition(ABANDONS, COMPOSING, SCROLLING),
     ]
     all_timeouts = {RESTING: 2, **(timeouts or {})}
-    parts = [*default, *transitions]
-    return Statechart(AgentState, parts, IDLE, timeouts=all_timeouts, nested=nested, invariant=_BAND, name=name)
+    parts, states = [*default, *transitions], [*STATES, *_more_states(more_states or {}, name)]
+    return Statechart(states, parts, IDLE, timeouts=all_timeouts, nested=nested, invariant=_BAND, name=name)
+
+
+def _more_states(more_states: Mapping[str, AgentState | str], name: str) -> list[AgentState]:
+    for added, resembled in more_states.items():
+        if resembled not in STATES or resembled == IDLE or added in STATES or not re.fullmatch(r"[a-z]\w*", added):
+            advice = 'give a new lowercase name and a state other than idle, such as {"doomscrolling": "scrolling"}'
+            raise ChartError(f"{name}: more_states: {added!r}: {resembled!r}; {advice}")
+    if len(more_states) > MAX_MORE_STATES:
+        raise ChartError(f"{name}: more_states: {len(more_states)} states; give at most {MAX_MORE_STATES}")
+    return [make_state(added, len(STATES) + i, AgentState(like)) for i, (added, like) in enumerate(more_states.items())]
 
 
 def make_account_chart(engages: Mapping[ActionName, Expression], name: str) -> Statechart:
@@ -220,6 +240,8 @@ def _require_platform_chart(chart: Statechart) -> None:
     foreign = [state for state in chart.ordered_states if not isinstance(state, AgentState)]
     if foreign:
         raise ChartError(f"{chart.name}: {foreign[0].value!r} is not a state of the platform; write AgentState(...)")
+    if len(chart.triggers) > MAX_TRIGGERS:
+        raise ChartError(f"{chart.name}: {len(chart.triggers)} triggers; the platform has at most {MAX_TRIGGERS}")
     for name in ("history", "on_enter", "on_exit"):
         if getattr(chart.hierarchy, name):
             raise ChartError(f"{chart.name}: {name} has no meaning on the platform; use actions of transitions")
@@ -258,7 +280,8 @@ def next_trigger(
     """Return the trigger for an agent that has not timed out, or None; `claim` is its chart's `claim_condition`."""
     for rule in TRIGGER_RULES:
         may_claim = rule.trigger == IGNORES and claim is not False
-        if rule.state is state and rule.applies(agent, post) and not (may_claim and claims_post(chart, agent, post)):
+        applies = rule.state is state.resembled and rule.applies(agent, post)
+        if applies and not (may_claim and claims_post(chart, agent, post)):
             return rule.trigger
     return None
 

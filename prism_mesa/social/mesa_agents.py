@@ -161,7 +161,7 @@ class PopulationModel(PlatformModel):
 
     def state_counts(self) -> dict[AgentState, int]:
         """Return the number of agents in each state, without removed agents."""
-        return self.population.state_counts(list(self.leaving))
+        return self.population.state_counts(list(self.leaving), self.platform.states)
 
 
 def _sort_key(agent: mesa.Agent) -> float:

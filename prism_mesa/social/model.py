@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import mesa
 
-from prism_mesa.domain import STATE_COLORS
+from prism_mesa.domain import color_order
 from prism_mesa.errors import BadInputError, DataError, RunError, one_line
 from prism_mesa.markup import bar_html, card_html, facts_html, html_or_repr, note_html
 from prism_mesa.params import FROM_PARAMS, model_params
@@ -19,7 +19,7 @@ from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import RoundRecorder
 from prism_mesa.social.round.choices import shortfall
-from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
+from prism_mesa.social.round.collect import ROUND_FIELDS
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.start import change_chart, start_platform, warn
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
@@ -96,7 +96,8 @@ class SocialModel(PopulationModel):
         self._warned_of_shortfall = False
         self._broken_off = ""
         self.round_row: dict[str, float] = {}
-        self._start_collecting(_make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
+        collector = _make_datacollector([state.value for state in self.platform.states])
+        self._start_collecting(collector, agent_reporters=agent_reporters, model_reporters=model_reporters)
         self._prism_fields = (vars(self).keys() | {"datacollector", "_prism_fields"}) - old_fields
 
     @property
@@ -132,7 +133,8 @@ class SocialModel(PopulationModel):
     @html_or_repr
     def _repr_html_(self) -> str:
         params, row, totals = self.params, self.round_row, self.totals
-        shares = [(state.value, color, row.get(f"share_{state.value}", 0.0)) for state, color in STATE_COLORS.items()]
+        states = color_order(self.platform.states)
+        shares = [(state.value, state.color, row.get(f"share_{state.value}", 0.0)) for state in states]
         active = ", ".join(f"{name} {share:.1%}" for name, _, share in shares if share >= _MIN_SHARE)
         last = (bar_html(shares), note_html(f"agent-ticks of round {self.round}: {active}")) if row else ()
         facts = {
@@ -187,8 +189,8 @@ class SocialModel(PopulationModel):
         counts, ticks = self.platform.tick_counts, self.prism_datacollector.tables["ticks"]
         ticks["round"] += [self.round] * len(counts)
         ticks["tick"] += range(1, len(counts) + 1)
-        for name, column in zip(TICK_FIELDS, counts.T.tolist(), strict=True):  # add_table_row takes one row at a time
-            ticks[name] += column
+        for state, column in zip(self.platform.states, counts.T.tolist(), strict=True):  # faster than add_table_row
+            ticks[state.value] += column
 
     def require_agent_fields(self) -> None:
         """Raise ChartError if a guard reads a field that no agent has. Make your agents first."""
@@ -276,11 +278,11 @@ class SocialModel(PopulationModel):
             self.warn(text)
 
 
-def _make_datacollector() -> RoundCollector:
+def _make_datacollector(names: list[str]) -> RoundCollector:
     """Return PRISM's DataCollector: counts and shares per round, outcomes so far, state counts per tick."""
-    fields = (*ROUND_FIELDS, *SHARE_FIELDS, "present", *OUTCOME_FIELDS)
+    fields = (*ROUND_FIELDS, *(f"share_{name}" for name in names), "present", *OUTCOME_FIELDS)
     reporters = {name: partial(_round_value, name=name) for name in fields}
-    return RoundCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *TICK_FIELDS]})
+    return RoundCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *names]})
 
 
 def _round_value(model: SocialModel, name: str) -> float:

@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.deliberation import Notebook
-from prism_mesa.domain import STATES, Post
+from prism_mesa.domain import AgentState, Post
 from prism_mesa.errors import DataError, format_count, one_line
 from prism_mesa.kernels.utility import NO_MARKS, Tastes, TasteTables, utilities
 from prism_mesa.reasoner import AnyReasoner, RuleReasoner
@@ -194,8 +194,8 @@ class Platform(Restorable):
         self.tick, self.first_of_round = 0, 0
         self.events, self.pending, self.leaving = Events(), PendingAnswers(), dict[int, None]()
         self.counts, self.totals, self.sources, self.written = (Counter[str]() for _ in range(4))
-        self.kind_counts = np.zeros((len(charts), params.ticks_per_round, len(STATES)), np.int64)
-        self.agent_ticks = np.zeros(len(STATES), np.int64)
+        self.kind_counts = np.zeros((len(charts), params.ticks_per_round, len(self.states)), np.int64)
+        self.agent_ticks = np.zeros(len(self.states), np.int64)
         self.row_by_row_guards: set[str] = set()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -290,6 +290,12 @@ class Platform(Restorable):
         return self.charts[self.kind]
 
     @property
+    def states(self) -> tuple[AgentState, ...]:
+        """All states of agents, by code; those of the agents' chart include those of accounts."""
+        states: tuple[AgentState, ...] = self.charts[0].members
+        return states
+
+    @property
     def tables(self) -> WalkTables:
         """The tables of `chart`."""
         return self.tables_by_kind[self.kind]
@@ -333,8 +339,9 @@ class Platform(Restorable):
 
     def count_states(self, rows: Rows) -> npt.NDArray[np.int64]:
         """Return the number of agents of each kind in each state, shape (kinds, 1, states)."""
-        codes = self.kinds(rows) * len(STATES) + self.population.state[rows]
-        return np.bincount(codes, minlength=len(self.charts) * len(STATES)).reshape(-1, 1, len(STATES))
+        n = len(self.states)
+        codes = self.kinds(rows) * len(self.states) + self.population.state[rows]
+        return np.bincount(codes, minlength=len(self.charts) * n).reshape(-1, 1, n)
 
     @property
     def tick_counts(self) -> npt.NDArray[np.int64]:

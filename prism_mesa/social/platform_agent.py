@@ -11,7 +11,7 @@ from typing import Any, Final, Self, overload
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS, BIG_FIVE, STATE_COLORS, STATES, ActionName, AgentState, Post
+from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, AgentState, Post
 from prism_mesa.errors import AgentError, StateTypeError, format_count, one_line
 from prism_mesa.llm.text import clean_text
 from prism_mesa.markup import card_html, chip_html, facts_html, fold_html, html_or_repr, table_html
@@ -101,7 +101,7 @@ class HistoryView(Sequence[StateTransition]):
         platform = self._platform
         entries = []
         for move, clock, post in platform.history.entries(self._row):
-            trigger, source, target = unpack_move(move)
+            trigger, source, target = unpack_move(move, platform.states)
             context = None if post == NO_POST else {"post_id": post}
             name = platform.chart.triggers[trigger]
             entries.append(StateTransition(source, target, name, platform.time_of_day.time_at(clock), context))
@@ -190,7 +190,7 @@ class PlatformAgent:
         ticks, state, current_post = self.ticks_in_state, self.state, self.current_post
         task = "" if current_post is None else f" on post {current_post.post_id}"
         facts = {
-            "state": chip_html(STATE_COLORS[state], f"{state.value}{task}, for {format_count(ticks, 'tick')}"),
+            "state": chip_html(state.color, f"{state.value}{task}, for {format_count(ticks, 'tick')}"),
             "interests": ", ".join(self.interests),
             "personality": self.personality,
             "open choices": f"{self.low_threshold:.3f} to {self.high_threshold:.3f} of utility",
@@ -475,7 +475,8 @@ class PlatformAgent:
     @property
     def state(self) -> AgentState:
         """The agent's state."""
-        return STATES[int(self._platform.population.state[self.row])]
+        state: AgentState = self._platform.states[int(self._platform.population.state[self.row])]
+        return state
 
     @state.setter
     def state(self, value: AgentState) -> None:
@@ -484,7 +485,7 @@ class PlatformAgent:
             if isinstance(value, list | tuple):
                 advice = "it is an open choice: let the oracle choose one state, and call chart.apply with it"
             raise StateTypeError(f"SocialAgent.state: {value!r} is not an AgentState; {advice}")
-        self._platform.population.state[self.row] = value.code
+        self._platform.population.state[self.row] = self.chart.codes[self.chart.find_state(value, "SocialAgent.state")]
 
     @property
     def low_threshold(self) -> float:

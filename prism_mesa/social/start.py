@@ -104,6 +104,8 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
         )
     if not isinstance(chart, Statechart):
         raise ChartError(f"SocialModel.chart: {chart!r} is not a Statechart")
+    if chart.members != platform.states:
+        raise ChartError("SocialModel.chart: it has other states: make a new model, SocialModel(chart=...)")
     attributes, decider = platform.attributes.schema, platform.reasoner.batch_reasoner
     rows, states = np.arange(len(platform.population)), platform.population.state
     is_initial = states == platform.initial_codes(rows)

@@ -1,10 +1,19 @@
 """Tables of a run of the platform."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from prism_mesa.domain import ACTIONS, BIG_FIVE, CHURN_EVENTS, FOLLOW_EVENTS, FOLLOW_REASONS, POST_KINDS, STATES
+from prism_mesa.domain import (
+    ACTIONS,
+    BIG_FIVE,
+    CHURN_EVENTS,
+    FOLLOW_EVENTS,
+    FOLLOW_REASONS,
+    POST_KINDS,
+    STATES,
+    AgentState,
+)
 from prism_mesa.social.state.act_state import GROUPS
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attributes
@@ -28,22 +37,34 @@ ROUND_COUNTS: Final = (
     Column("open", "int", "number of open choices, including choices to stay in the state"),
     Column("fallback", "int", "number of open choices answered by a fallback"),
 )
-ROUND_SHARES: Final = tuple(
-    Column(f"share_{state.value}", "float64", f"agent-ticks in state `{state.value}`", "share") for state in STATES
-)
-STATE_COUNTS: Final = tuple(
-    Column(state.value, "int", f"number of agents in state `{state.value}` at the end of the tick") for state in STATES
-)
+
+
+def _state_columns(states: Iterable[AgentState]) -> dict[str, tuple[Column, ...]]:
+    """Return the columns of each table that has some for each state."""
+    names = [state.value for state in states]
+    return {
+        "rounds": tuple(
+            Column(f"share_{name}", "float64", f"agent-ticks in state `{name}`", "share") for name in names
+        ),
+        "ticks": tuple(
+            Column(name, "int", f"number of agents in state `{name}` at the end of the tick") for name in names
+        ),
+        "accounts": tuple(Column(name, "int", f"agent-ticks in state `{name}`") for name in names),
+    }
+
+
+_OF_STATES: Final = _state_columns(STATES)
+ROUND_SHARES: Final = _OF_STATES["rounds"]
 
 ROUNDS: Final = TableSchema("rounds", "a round", (_ROUND, *ROUND_COUNTS, *ROUND_SHARES))
-TICKS: Final = TableSchema("ticks", "a tick", (_ROUND, Column("tick", "int", "the tick, from 1"), *STATE_COUNTS))
+TICKS: Final = TableSchema("ticks", "a tick", (_ROUND, Column("tick", "int", "the tick, from 1"), *_OF_STATES["ticks"]))
 ACCOUNTS: Final = TableSchema(
     "accounts",
     "a round and a kind of account",
     (
         _ROUND,
         Column("account", "category", "the kind: a name in `accounts`, or `agent` for all other agents"),
-        *(Column(state.value, "int", f"agent-ticks in state `{state.value}`") for state in STATES),
+        *_OF_STATES["accounts"],
     ),
 )
 TRANSITIONS: Final = TableSchema(
@@ -283,9 +304,13 @@ scripts or tools; `churn` with `agents.churn`, or scripts that add or remove age
 
 
 def make_tables(
-    declared: Attributes, llms: Sequence[str] = (), named: Sequence[str] = (), covering: Sequence[str] = ()
+    declared: Attributes,
+    llms: Sequence[str] = (),
+    named: Sequence[str] = (),
+    covering: Sequence[str] = (),
+    states: Sequence[AgentState] = STATES,
 ) -> dict[str, TableSchema]:
-    """Return the tables of a run, with columns for declared attributes, several LLMs, and interventions.
+    """Return the tables of a run, with columns for declared attributes, several LLMs, interventions, and more states.
 
     `named` are the names of interventions, and `covering` those of interventions with a `coverage`.
     """
@@ -301,5 +326,5 @@ def make_tables(
     posts = tuple(attribute.to_table_column(root) for attribute in declared.posts.values())
     for name in covering:
         posts += (Column(name, "category", covered, one_of=GROUPS, blank=True), Column(f"{name}_round", "int", since))
-    extra = {AGENTS.name: agents, POSTS.name: posts}
+    extra = _state_columns(states[len(STATES) :]) | {AGENTS.name: agents, POSTS.name: posts}
     return {name: replace(table, columns=table.columns + extra.get(name, ())) for name, table in SOCIAL_TABLES.items()}

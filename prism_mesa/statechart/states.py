@@ -64,6 +64,7 @@ def read_states(states: Iterable[Any]) -> tuple[tuple[State, ...], tuple[State, 
         _require_distinct(texts)
         enums = [make_states(tuple(texts))]
     members = tuple(member for kind in enums for member in _members(kind))
+    members += tuple(item for item in items if isinstance(item, Enum) and item not in members)  # added to the enum
     _require_distinct([member.value for member in members])
     if not 1 <= len(members) <= MAX_STATES:
         raise ChartError(f"states: {len(members)} states; a chart has 1 to {MAX_STATES}")

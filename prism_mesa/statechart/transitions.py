@@ -208,7 +208,7 @@ def _sorted_states(declared_sources: list[Any], members: Sequence[State]) -> tup
     for state in states:
         if states.count(state) > 1:
             raise ChartError(f"{state_name(state)!r} is a source twice")
-    is_ordered = members and all(type(state) is type(members[0]) for state in states)
+    is_ordered = all(state in members for state in states)
     return tuple(sorted(states, key=members.index) if is_ordered else states)
 
 

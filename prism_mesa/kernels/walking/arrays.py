@@ -42,8 +42,8 @@ POST_AT_HAND: Final = -2
 FIRE: Final = -3
 """In place of a target: the agent first fires its trigger."""
 
-STATE_BITS: Final = 3
-"""Bits of a state in a packed move: ``trigger << 6 | source << 3 | target``."""
+STATE_BITS: Final = 4
+"""Bits of a state in a packed move: ``trigger << 8 | source << 4 | target``."""
 
 
 class People(NamedTuple):

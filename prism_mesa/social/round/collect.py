@@ -13,12 +13,10 @@ from prism_mesa.kernels.commit.orders import order_by_tick
 from prism_mesa.social.params.accounts import ACCOUNT
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import seen_labels
-from prism_mesa.social.state.population import STATE_NAMES, Rows, unpack_codes
-from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES, STATE_COUNTS
+from prism_mesa.social.state.population import Rows, unpack_codes
+from prism_mesa.social.tables import ROUND_COUNTS
 
 ROUND_FIELDS: Final = tuple(column.name for column in ROUND_COUNTS)
-SHARE_FIELDS: Final = tuple(column.name for column in ROUND_SHARES)
-TICK_FIELDS: Final = tuple(column.name for column in STATE_COUNTS)
 _MOVE: Final = (np.int32, np.int32, np.uint16, np.int32, np.bool_)
 _IMPRESSION: Final = (np.int32, np.int32, np.int32)
 
@@ -28,7 +26,8 @@ def collect(platform: Platform) -> dict[str, float]:
     counts = platform.tick_counts
     shares = counts.sum(axis=0) / max(1, int(counts.sum()))
     numbers = {name: int(platform.counts[name]) for name in ROUND_FIELDS}
-    row = {**numbers, **dict(zip(SHARE_FIELDS, shares.tolist(), strict=True))}
+    names = [state.value for state in platform.states]
+    row = {**numbers, **{f"share_{name}": share for name, share in zip(names, shares.tolist(), strict=True)}}
     platform.totals.update(numbers)
     platform.agent_ticks += counts.sum(axis=0)
     if platform.recorder is not None and platform.records("rounds"):
@@ -36,12 +35,12 @@ def collect(platform: Platform) -> dict[str, float]:
         platform.recorder.write("rounds", {name: np.array([value]) for name, value in columns.items()})
     if platform.recorder is not None and platform.records("ticks"):
         ticks = {"round": np.full(len(counts), platform.round), "tick": np.arange(1, len(counts) + 1)}
-        platform.recorder.write("ticks", ticks | {name: counts[:, i] for i, name in enumerate(TICK_FIELDS)})
+        platform.recorder.write("ticks", ticks | {name: counts[:, i] for i, name in enumerate(names)})
     if platform.recorder is not None and platform.params.accounts and platform.records("accounts"):
-        names = platform.attributes.schema.agents[ACCOUNT].texts
-        kinds = {"round": np.full(len(names), platform.round), "account": _categorical(np.arange(len(names)), names)}
+        texts = platform.attributes.schema.agents[ACCOUNT].texts
+        kinds = {"round": np.full(len(texts), platform.round), "account": _categorical(np.arange(len(texts)), texts)}
         sums = platform.kind_counts.sum(axis=1)
-        platform.recorder.write("accounts", kinds | {name: sums[:, i] for i, name in enumerate(TICK_FIELDS)})
+        platform.recorder.write("accounts", kinds | {name: sums[:, i] for i, name in enumerate(names)})
     row |= {"present": int(platform.counts["present"])}
     return row | platform.outcomes.row(platform.totals, platform.population.has_joined)
 
@@ -53,13 +52,14 @@ def record_moves(platform: Platform) -> None:
         return
     tick, agent, move, post, was_open = _select_recorded(platform, "transitions", moves, _MOVE)
     trigger, source, target = unpack_codes(move)
+    states = [state.value for state in platform.states]
     columns = {
         "round": np.full(len(tick), platform.round, np.int32),
         "tick": tick,
         "agent": agent,
         "trigger": _categorical(trigger, platform.chart.triggers),
-        "from_state": _categorical(source, STATE_NAMES),
-        "to_state": _categorical(target, STATE_NAMES),
+        "from_state": _categorical(source, states),
+        "to_state": _categorical(target, states),
         "post": post,
         "open": was_open,
     }

@@ -13,7 +13,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.feeds import Int32, Scorer
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.feeds import UserFeed
-from prism_mesa.social.state.population import NO_POST, STATE_NAMES, Categories, Population, Rows
+from prism_mesa.social.state.population import NO_POST, Categories, Population, Rows
 from prism_mesa.social.state.posts import POST_COUNTERS, to_relevance
 
 type Bools = npt.NDArray[np.bool_]
@@ -21,12 +21,11 @@ type Bools = npt.NDArray[np.bool_]
 _STORED_FIELDS: Final = ("ticks_in_state", "scripted")
 _DERIVED_FIELDS: Final[dict[str, Callable[[Population, Rows], Any]]] = {
     "n_unread": lambda p, rows: p.n_feed[rows].astype(np.int64) - p.n_read[rows],
-    "state": lambda p, rows: Categories(p.state[rows], STATE_NAMES),
     "pending_action": lambda p, rows: Categories(p.pending_action[rows], ACTIONS),
 }
 _BAND_SIDES: Final = {"low_threshold": -1, "high_threshold": 1}
 FIELDS: Final = frozenset(
-    [f"agent.{name}" for name in (*AGENT_FIELDS, *_STORED_FIELDS, *_DERIVED_FIELDS, *_BAND_SIDES, *BIG_FIVE)]
+    [f"agent.{name}" for name in ("state", *AGENT_FIELDS, *_STORED_FIELDS, *_DERIVED_FIELDS, *_BAND_SIDES, *BIG_FIVE)]
     + [f"post.{field.name}" for field in fields(Post)]
     + ["post.has_media"]
 )
@@ -52,6 +51,8 @@ class AgentColumns:
         population, rows = self.platform.population, self.rows
         if name == "row":
             return rows
+        if name == "state":
+            return Categories(population.state[rows], tuple(state.value for state in self.platform.states))
         if name in AGENT_FIELDS:
             return AGENT_FIELDS[name].to_column(getattr(population, name)[rows])
         if name in _STORED_FIELDS:

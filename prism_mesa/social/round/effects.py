@@ -81,16 +81,16 @@ def apply_effects(
     if platform.records_moves(row):
         move = pack_move(trigger, source.code, target.code)
         platform.events.moves.append(tuple(np.array([[tick], [row], [move], [post], [was_open]], np.int32)))
-    if target is COMPOSING:
+    if target.resembled is COMPOSING:
         like, reply, _ = population.propensities[row].astype(np.float64)
         draw = platform.streams.uniform("action", row, round_=platform.round, tick=tick)[0]
         population.pending_action[row] = int(draw >= like) + int(draw >= like + reply)
         if platform.tables.engages:
             population.pending_action[row] = _choose_action(platform, row, float(draw))
-    action = ACTION_INDICES.get(target)
+    action = ACTION_INDICES.get(target.resembled)
     if action is not None and post != NO_POST and not note_engagement(platform, row, post, action):
         platform.totals["repeated"] += 1
-    if target in STATES_WITHOUT_POST:
+    if target.resembled in STATES_WITHOUT_POST:
         population.current_post[row] = NO_POST
         population.pending_action[row] = NO_ACTION
 
@@ -130,15 +130,15 @@ def find_mark(platform: Platform, row: int, post: int, target: AgentState | None
 
     It is an index into `Platform.marks`. Frictions on drafts are not considered.
     """
-    if target not in ACTION_INDICES or post == NO_POST or not len(platform.marks.key):
+    if target is None or target.resembled not in ACTION_INDICES or post == NO_POST or not len(platform.marks.key):
         return -1
     root, raised = int(platform.posts.root[post]), not platform.tables.engages
-    return int(first_giving_up(row, root, ACTION_INDICES[target], raised, platform.marks, platform.posts.key))
+    return int(first_giving_up(row, root, ACTION_INDICES[target.resembled], raised, platform.marks, platform.posts.key))
 
 
 def give_up(platform: Platform, row: int, post: int, target: AgentState) -> bool:
     """Return whether an agent gives up the action of a target state because of a label or friction, and note it."""
-    mark, action = find_mark(platform, row, post, target), ACTION_INDICES.get(target)
+    mark, action = find_mark(platform, row, post, target), ACTION_INDICES.get(target.resembled)
     if mark >= 0:
         event = tuple(np.array([[platform.tick], [row], [post], [action], [mark]], np.int32))
         platform.events.given_up.append(event)

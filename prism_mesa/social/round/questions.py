@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import STATES, AgentState, Post
+from prism_mesa.domain import AgentState, Post
 from prism_mesa.reasoner import Persona, Question
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import show_acts
@@ -31,7 +31,7 @@ def questions(
     """
     platform, rows = agents.platform, agents.rows
     kinds = _archetype_numbers(platform, rows)
-    states = [STATES[code] for code in platform.population.state[rows].tolist()]
+    states = [platform.states[code] for code in platform.population.state[rows].tolist()]
     views: list[Post | None] = list(map(posts.row, range(len(rows))))
     if kinds is not None:  # questions of archetypes show the original text
         texts, text_id = platform.posts.texts, platform.posts.text_id
@@ -111,7 +111,7 @@ def _histories(platform: Platform, rows: Rows) -> list[tuple[str, ...]]:
         moves = platform.history.last_moves(row, MAX_HISTORY)
         for move in moves:
             if move not in texts:
-                trigger, source, target = unpack_move(move)
+                trigger, source, target = unpack_move(move, platform.states)
                 texts[move] = f"{source.value} -> {target.value} ({platform.chart.triggers[trigger]})"
         histories.append(tuple(texts[move] for move in moves))
     return histories

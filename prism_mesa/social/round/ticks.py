@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import STATES
 from prism_mesa.kernels.walking.arrays import DRAFTED, FIRE, FIRST_SET, HAS_PASSED, NOTHING, POST_AT_HAND
 from prism_mesa.kernels.walking.world import Starts
 from prism_mesa.social.behavior import ABANDONS, DECIDES, ENGAGING, FEED_READY, IDLE, SEES_POST, next_trigger
@@ -44,7 +43,7 @@ def run_ticks(platform: Platform, online: Rows) -> None:
     actions.
     """
     ticks = platform.params.ticks_per_round
-    platform.kind_counts = np.zeros((len(platform.charts), ticks, len(STATES)), np.int64)
+    platform.kind_counts = np.zeros((len(platform.charts), ticks, len(platform.states)), np.int64)
     is_plain = platform.params.scheduler == "columns" and not platform.agent_objects.has_scripts
     is_plain = is_plain and not platform.population.scripted.any()
     if is_plain and platform.is_complete and needs_no_llm(platform):
@@ -201,7 +200,7 @@ def _fire(platform: Platform, stopped: Stopped) -> Starts:
     if not isinstance(condition := platform.tables.claim_condition, bool):
         for i in np.flatnonzero(choices.triggers == platform.trigger_code(DECIDES)).tolist():
             agent, post = choices.agents.row(i), choices.posts.row(i)
-            trigger = next_trigger(platform.chart, condition, STATES[sources[i]], agent, post)
+            trigger = next_trigger(platform.chart, condition, platform.states[sources[i]], agent, post)
             choices.triggers[i] = platform.trigger_code(trigger or DECIDES)  # also changes `stopped`
     fired = platform.chart.fire_many(sources, stopped.triggers, choices.agents, choices.posts)
     _note_slow_guards(platform, fired.row_by_row_guards)
@@ -233,7 +232,7 @@ def _chosen_transitions(choices: _Choices, sources: Rows, targets: Rows, keys: S
     The transition matters only if some transition has an action. Then the guards' values from firing (`keys`) decide,
     row by row.
     """
-    chart = choices.agents.platform.chart
+    chart, states = choices.agents.platform.chart, choices.agents.platform.states
     transitions = np.full(len(targets), NOTHING, np.int64)
     if not any(t.action for t in chart.transitions):
         return transitions
@@ -241,7 +240,7 @@ def _chosen_transitions(choices: _Choices, sources: Rows, targets: Rows, keys: S
     for i, target in enumerate(targets.tolist()):
         if target >= 0:
             trigger = chart.triggers[choices.triggers[i]]
-            transitions[i] = index[id(chart.resolve_key(STATES[sources[i]], trigger, STATES[target], keys[i]))]
+            transitions[i] = index[id(chart.resolve_key(states[sources[i]], trigger, states[target], keys[i]))]
     return transitions
 
 

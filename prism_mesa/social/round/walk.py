@@ -82,7 +82,7 @@ def walk_agents(platform: Platform, starts: Starts, until: int) -> Stopped:
     n_parts = 1 if threads == 1 or n < MIN_SHARED_AGENTS else _PARTS_PER_THREAD * threads
     cuts = np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()
     n_sets, programs = len(platform.tables.option_sets), platform.tables.programs
-    buffers = platform.walk_buffers.take(n_parts, ticks, n_sets, programs)
+    buffers = platform.walk_buffers.take(n_parts, ticks, len(platform.states), n_sets, programs)
 
     def walk_part(part: int) -> None:
         for first in range(cuts[part], cuts[part + 1], block):

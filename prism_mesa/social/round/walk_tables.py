@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS, STATES, ActionName, AgentState
+from prism_mesa.domain import ACTIONS, ActionName, AgentState
 from prism_mesa.kernels.lanes import aligned_zeros
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.utility import PREVIEW
@@ -74,12 +74,15 @@ class WalkTables:
     ) -> None:
         self._has_actions = any(t.action is not None for t in chart.transitions)  # then the chosen transition matters
         self.triggers = {trigger: i for i, trigger in enumerate(chart.triggers)}
-        self._compiler = Compiler(_FIELDS | _declared_fields(attributes))
+        fields = _FIELDS | _declared_fields(attributes)
+        names = tuple(state.value for state in chart.members)
+        self._compiler = Compiler(fields | {"agent.state": replace(fields["agent.state"], names=names)})
         self._guards: dict[int, tuple[Cell, Transition]] = {}
         self._sets: dict[tuple[AgentState, ...], int] = {}
         self._arms: list[list[int]] = []
         self._outcomes: list[list[int]] = []
-        cell = np.full((len(chart.triggers), len(STATES)), NOTHING, np.int32)
+        states: Sequence[AgentState] = chart.members
+        cell = np.full((len(chart.triggers), len(states)), NOTHING, np.int32)
         for trigger, by_state in chart.cells.items():
             for state, state_cell in by_state.items():
                 cell[self.triggers[trigger], state.code] = len(self._arms)
@@ -90,14 +93,14 @@ class WalkTables:
             self.claim_condition = None if claim_program is None else self.claim_condition
         self.no_glance_reason = _no_glance_reason(chart, self.claim_condition)
         chart_rules = [rule for rule in map(self._adapt_rule, TRIGGER_RULES) if rule is not None]
-        rules = [[rule for rule in chart_rules if rule.state is state] for state in STATES]
+        rules = [[rule for rule in chart_rules if rule.state is state.resembled] for state in states]
         all_rules = [rule for state_rules in rules for rule in state_rules]
         conditions = [self._condition(rule) for rule in all_rules]
         self.engages = engages
         action_programs = [self._compiler.add(engages[action]) if action in engages else None for action in ACTIONS]
         fixed_outcomes = [row[0] if not arms else GUARDED for arms, row in zip(self._arms, self._outcomes, strict=True)]
         self.chart = ChartTables(
-            timeout=_indices([chart.timeouts.get(state, 0) for state in STATES]),
+            timeout=_indices([chart.timeouts.get(state, 0) for state in states]),
             timeout_trigger=self.triggers.get(TIMEOUT, NOTHING),
             sees_trigger=self.triggers.get(SEES_POST, NOTHING),
             abandons_trigger=self.triggers.get(ABANDONS, NOTHING),
@@ -112,10 +115,10 @@ class WalkTables:
             outcome=_ints([outcome for outcomes in self._outcomes for outcome in outcomes]),
             open=np.array([*map(min, self._outcomes), NOTHING], np.int32)[cell],
             fixed=np.array([*fixed_outcomes, NOTHING], np.int32)[cell],
-            composes=np.array([state is COMPOSING for state in STATES], np.uint8),
-            engages=_ints([ACTION_INDICES.get(state) for state in STATES]),
+            composes=np.array([state.resembled is COMPOSING for state in states], np.uint8),
+            engages=_ints([ACTION_INDICES.get(state.resembled) for state in states]),
             action_program=_ints(action_programs if engages else []),
-            releases_post=np.array([state in STATES_WITHOUT_POST for state in STATES], np.uint8),
+            releases_post=np.array([state.resembled in STATES_WITHOUT_POST for state in states], np.uint8),
             idle=IDLE.code,
         )
         self.programs: Programs = self._compiler.programs()
@@ -177,6 +180,8 @@ def _no_glance_reason(chart: Statechart, condition: ClaimCondition) -> str:
         plain = [t for t in cell.candidates if t.guard is None and t.action is None] if cell else []
         if cell is None or [t.target for t in plain] != [target] or len(cell.candidates) > 1:
             return f"{state.value} --{trigger}--> is not as in the default chart"
+    if more := [state.value for state in chart.cells[SEES_POST] if state is not SCROLLING]:
+        return f"{SEES_POST} also leaves {more[0]}"
     if condition is True or condition is None:
         reason = "decides may claim any post"
         return reason if condition else "only an evaluation agent by agent can tell which posts decides claims"
@@ -196,7 +201,8 @@ def _declared_fields(attributes: Attributes) -> dict[str, Field]:
 
 def _options(sets: OptionSets, triggers: Sequence[str]) -> Options:
     all_options = [option for options in sets for option in options]
-    actions = [ACTION_INDICES.get(option, COMPOSES if option is COMPOSING else PASSIVE) for option in all_options]
+    rows = [option.resembled for option in all_options]
+    actions = [ACTION_INDICES.get(row, COMPOSES if row is COMPOSING else PASSIVE) for row in rows]
     unlisted = [[1.0 - (i in map(ACTION_INDICES.get, options)) for i in range(len(ACTIONS))] for options in sets]
     return Options(
         start=_starts(sets),
@@ -241,10 +247,10 @@ class WalkBuffers:
         out: The arrays that kernels write.
     """
 
-    def __init__(self, ticks: int, n_sets: int, programs: Programs) -> None:
+    def __init__(self, ticks: int, n_states: int, n_sets: int, programs: Programs) -> None:
         self.out = WalkOutput(
             size=aligned_zeros(5, np.int64),
-            counts=aligned_zeros((ticks, len(STATES)), np.int64),
+            counts=aligned_zeros((ticks, n_states), np.int64),
             answered=aligned_zeros(n_sets, np.int64),
             stopped=np.empty((4, 0), np.int32),
             impressions=np.empty((3, 0), np.int32),
@@ -304,13 +310,13 @@ class WalkBufferPool:
             for buffers in parts:
                 buffers.out.size[:] = 0
 
-    def take(self, parts: int, ticks: int, n_sets: int, programs: Programs) -> list[WalkBuffers]:
+    def take(self, parts: int, ticks: int, n_states: int, n_sets: int, programs: Programs) -> list[WalkBuffers]:
         """Return buffers for a number of parts, ready for a walk."""
         made = next((made for used_programs, made in self._buffers if used_programs is programs), None)
         if made is None:
             self._buffers.append((programs, made := []))
         while len(made) < parts:
-            made.append(WalkBuffers(ticks, n_sets, programs))
+            made.append(WalkBuffers(ticks, n_states, n_sets, programs))
         for buffers in made[:parts]:
             buffers.begin_walk()
         return made[:parts]

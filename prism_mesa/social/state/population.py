@@ -115,11 +115,13 @@ class Population(Restorable):
     def __repr__(self) -> str:
         return f"<Population: {format_count(len(self), 'agent')}>"
 
-    def state_counts(self, skipped_rows: Sequence[int] = ()) -> dict[AgentState, int]:
+    def state_counts(
+        self, skipped_rows: Sequence[int] = (), states: Sequence[AgentState] = STATES
+    ) -> dict[AgentState, int]:
         """Return the number of present agents in each state, without `skipped_rows`."""
         is_counted = self.present.copy()
         is_counted[list(skipped_rows)] = False
-        return dict(zip(STATES, np.bincount(self.state[is_counted], minlength=len(STATES)).tolist(), strict=True))
+        return dict(zip(states, np.bincount(self.state[is_counted], minlength=len(states)).tolist(), strict=True))
 
     def append(self, other: "Population") -> None:
         """Append the agents of another population."""
@@ -233,7 +235,7 @@ class History(Restorable):
 
 
 def pack_move(trigger: int, source: int, target: int) -> int:
-    """Return a transition as a number below 2**16 (up to 1,023 triggers)."""
+    """Return a transition as a number below 2**16 (up to 256 triggers and 16 states)."""
     return trigger << 2 * STATE_BITS | source << STATE_BITS | target
 
 
@@ -243,7 +245,7 @@ def unpack_codes[Move: (int, npt.NDArray[np.integer[Any]])](move: Move) -> tuple
     return move >> 2 * STATE_BITS, move >> STATE_BITS & state, move & state
 
 
-def unpack_move(move: int) -> tuple[int, AgentState, AgentState]:
+def unpack_move(move: int, states: Sequence[AgentState] = STATES) -> tuple[int, AgentState, AgentState]:
     """Return the trigger's index, the source and the target."""
     trigger, source, target = unpack_codes(move)
-    return trigger, STATES[source], STATES[target]
+    return trigger, states[source], states[target]

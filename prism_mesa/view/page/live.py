@@ -11,13 +11,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import POST_KINDS, AgentState
+from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
 from prism_mesa.reasoner import asks_llm
 from prism_mesa.runs.archive import find_row
 from prism_mesa.social.content.activity import author_and_text
 from prism_mesa.social.platform_agent import PlatformAgent
-from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
+from prism_mesa.social.round.collect import ROUND_FIELDS
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.view.page import source as page_source
@@ -62,7 +62,7 @@ class LiveSource(page_source.Source):
     def round_columns(self) -> Mapping[str, page_source.Floats]:
         with self.model.lock:
             collected_columns = self.model.prism_datacollector.model_vars
-            names = [*ROUND_FIELDS, *SHARE_FIELDS]
+            names = [*ROUND_FIELDS, *(f"share_{state.value}" for state in self.model.platform.states)]
             n = min(len(collected_columns[name]) for name in names)  # a failed round may be missing in some columns
             columns = {name: np.array(collected_columns[name][:n], np.float64) for name in names}
             return {"round": np.arange(n, dtype=np.float64), **columns}
@@ -72,8 +72,7 @@ class LiveSource(page_source.Source):
             people, agents, codes = self.model.population, _NO_AGENTS, _NO_AGENTS
             transitions = self.model.last_round.rows.get("transitions")
             if transitions is not None and len(transitions["agent"]):
-                categories = np.array([AgentState(name).code for name in transitions["to_state"].categories], np.uint8)
-                agents, codes = transitions["agent"], categories[transitions["to_state"].codes]
+                agents, codes = transitions["agent"], transitions["to_state"].codes.astype(np.uint8)
             states = page_source.most_active_states(people.state, agents, codes)
             return np.where(people.present, states, np.uint8(page_source.ABSENT)).astype(np.uint8)
 
@@ -196,11 +195,11 @@ class LiveSource(page_source.Source):
             return ()
         moves = []
         for index in np.flatnonzero(rows["agent"] == row).tolist():
-            trigger, source, target = (
-                str(rows[name].categories[rows[name].codes[index]]) for name in ("trigger", "from_state", "to_state")
-            )
+            codes = (int(rows[name].codes[index]) for name in ("from_state", "to_state"))
+            source, target = (self.model.platform.states[code] for code in codes)
+            trigger = str(rows["trigger"].categories[rows["trigger"].codes[index]])
             tick, post, is_open = int(rows["tick"][index]), int(rows["post"][index]), bool(rows["open"][index])
-            moves.append(page_source.AgentMove(tick, trigger, AgentState(source), AgentState(target), post, is_open))
+            moves.append(page_source.AgentMove(tick, trigger, source, target, post, is_open))
         return tuple(moves)
 
     def _feed(

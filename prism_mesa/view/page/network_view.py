@@ -14,7 +14,7 @@ from scipy.ndimage import map_coordinates
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
-from prism_mesa.domain import STATE_COLORS
+from prism_mesa.domain import color_order, states_in
 from prism_mesa.errors import format_count, shorten
 from prism_mesa.streams import Streams
 from prism_mesa.view.page.source import ABSENT, AgentAttribute, Follows, Ints, Source
@@ -183,9 +183,10 @@ def _network_colors(
     states = source.states()
     if key == _STATE:
         ranks = np.full(256, ABSENT, np.uint8)
-        for rank, state in enumerate(STATE_COLORS):
+        ordered = color_order(states_in(source.round_columns()))
+        for rank, state in enumerate(ordered):
             ranks[state.code] = rank
-        return ranks[states], [(state.value, color) for state, color in STATE_COLORS.items()]
+        return ranks[states], [(state.value, state.color) for state in ordered]
     attribute = attributes[key]
     values = attribute.values
     valid = np.isfinite(values) & (states != ABSENT)

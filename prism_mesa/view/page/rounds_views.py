@@ -9,13 +9,12 @@ import numpy as np
 from reacton.ipyvuetify import Html
 from solara.core import component
 
-from prism_mesa.domain import STATE_COLORS, AgentState
+from prism_mesa.domain import STATE_COLORS, AgentState, color_order, states_in
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.widgets import NEUTRAL, Json, show_answers, show_series, view_card
 
 MAX_POINTS: Final = 300  # maximum number of points in a line; longer runs are drawn as means over several rounds
-_ACTIVE: Final = tuple(state for state in STATE_COLORS if state is not AgentState.IDLE)
 _ENGAGEMENT: Final = {
     "likes": STATE_COLORS[AgentState.ENGAGING_LIKE],
     "replies": STATE_COLORS[AgentState.ENGAGING_REPLY],
@@ -76,7 +75,8 @@ def states_view(source: Source, round_: int, compared: Sequence[Source] = ()) ->
     """Show shares of agent-ticks in the active states, on axes shared with `compared`."""
     idle = source.round_columns().get("share_idle", np.zeros(0))
     unit = f"share of agent-ticks; the rest is idle ({100 * idle[-1]:.1f} %)" if len(idle) else "share of agent-ticks"
-    lines = {f"share_{state.value}": (state.value, STATE_COLORS[state]) for state in reversed(_ACTIVE)}
+    active = color_order(states_in(source.round_columns()))[1:]
+    lines = {f"share_{state.value}": (state.value, state.color) for state in reversed(active)}
     with view_card("What agents do", "view-states short"):
         _draw("Shares of agent-ticks in each state", unit, source, round_, compared, lines, min_top=0.01, stacked=True)
 

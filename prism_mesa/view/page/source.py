@@ -20,8 +20,8 @@ type Floats = npt.NDArray[np.float64]
 
 ABSENT = 255
 """In `Source.states`: not on the platform, or not recorded."""
-_RANKS_BY_CODE: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
-_CODES_BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
+_CODES_BY_RANK: Final = np.array([*(state.code for state in STATE_COLORS), *range(len(STATES), ABSENT)], np.uint8)
+_RANKS_BY_CODE: Final = np.argsort(_CODES_BY_RANK).astype(np.uint8)
 
 
 def most_active_states(initial: Ints, agents: Ints, entered: Ints) -> npt.NDArray[np.uint8]:

@@ -13,7 +13,7 @@ from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import PrismError
-from prism_mesa.statechart import STATE_COLORS, AgentState, Statechart, draw_chart, mermaid
+from prism_mesa.statechart import AgentState, Statechart, draw_chart, mermaid
 from prism_mesa.view.page.cascade_view import cascade_view
 from prism_mesa.view.page.network_view import network_view
 from prism_mesa.view.page.rounds_views import engagement_view, oracle_view, states_view
@@ -112,7 +112,7 @@ def _agent_json(agent: AgentDetails) -> Json:
         }
         for ticks, cycle, times in fold_moves(agent.moves)
     ]
-    state = {"state": agent.state.value, "color": STATE_COLORS[agent.state]}
+    state = {"state": agent.state.value, "color": agent.state.color}
     return {**vars(agent), **state, "feed": [vars(post) for post in agent.feed], "moves": moves}
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
-from prism_mesa.domain import ACTIONS, POST_KINDS, STATES, AgentState
+from prism_mesa.domain import ACTIONS, POST_KINDS, AgentState
 from prism_mesa.errors import format_error
 from prism_mesa.llm.text import clean_text
 from prism_mesa.runs.config import Config
@@ -226,8 +226,9 @@ class RecordedSource(page_source.Source):
 
     def _moves(self, row: int) -> Iterator[page_source.AgentMove]:
         for move in self._agent_rows(self.tables.transitions, row).sort_values("tick", kind="stable").itertuples():
-            states, trigger = (STATES[move.from_state], STATES[move.to_state]), clean_text(str(move.trigger), 80)
-            yield page_source.AgentMove(int(move.tick), trigger, *states, int(move.post), bool(move.open))
+            source, target = (self.tables.states[code] for code in (move.from_state, move.to_state))
+            trigger = clean_text(str(move.trigger), 80)
+            yield page_source.AgentMove(int(move.tick), trigger, source, target, int(move.post), bool(move.open))
 
     def _read_posts(self, row: int) -> Iterator[page_source.FeedPost]:
         """Yield the posts that an agent read in the round, in reading order."""

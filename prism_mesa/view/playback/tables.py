@@ -1,6 +1,6 @@
 """The tables of a finished run, read once and sorted by round."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.domain import POST_KINDS, STATES
+from prism_mesa.domain import POST_KINDS, STATES, states_in
 from prism_mesa.errors import DataError, PrismError, format_count, format_error
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.runs.archive import RunRecords
@@ -27,7 +27,6 @@ from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 from prism_mesa.view.page.source import Floats, Follows, Ints, PostColumns
 
-STATE_CODES: Final[Mapping[Any, int]] = {state.value: state.code for state in STATES}
 _MAX_CACHED_NETWORKS: Final = 2
 _AGENT_COLUMNS: Final = ("id", "interests", "activity", "post_rate", "engagement_threshold", "followers", "followees")
 _TRANSITION_COLUMNS: Final = ("round", "tick", "agent", "post", "from_state", "to_state", "trigger", "open")
@@ -56,6 +55,7 @@ class PlaybackTables(RunRecords):
     If the run's folder is trusted (see `runs.trust`), the network and the chart are made from its configuration.
 
     Attributes:
+        states: The states of agents, by code.
         transitions: States are codes. This and the next two tables are None if they were not recorded.
         churn: None if agents did not join or leave.
         explanations: Explanations that the user asked for, by the agent's row and the round.
@@ -101,6 +101,8 @@ class PlaybackTables(RunRecords):
     def _read_rounds(self) -> dict[str, Floats]:
         available, required = read_column_names(self.run_dir, "rounds"), ("round", "open", "fallback")
         names = [column.name for column in ROUNDS.columns if column.name in (*available, *required)]
+        self.states = states_in(available)
+        names += [f"share_{state.value}" for state in self.states[len(STATES) :]]
         rows = read_table(self.run_dir, "rounds", names)
         if len(rows) < self.rounds:
             counts = f"{len(rows)} rows of {format_count(self.rounds, 'completed round')}"
@@ -116,7 +118,8 @@ class PlaybackTables(RunRecords):
             self._check_rows(table, column, np.maximum(values, 0) if column == "post" else values, limit)
         rows = rows[rows["round"] < self.rounds].sort_values("round", kind="stable")
         for name in rows.columns.intersection(["from_state", "to_state"]):
-            rows[name] = rows[name].astype(object).map(STATE_CODES).fillna(0).astype(np.uint8)
+            codes = {state.value: state.code for state in self.states}
+            rows[name] = rows[name].astype(object).map(codes).fillna(0).astype(np.uint8)
         return RoundRows(np.searchsorted(rows["round"], np.arange(self.rounds + 1)), rows)
 
     @cached_property

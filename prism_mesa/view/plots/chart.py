@@ -1,6 +1,6 @@
 """Figures of the chart: how often each transition was taken, and the states of one agent over time."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,10 +9,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from prism_mesa.domain import STATE_COLORS, STATES, AgentState
+from prism_mesa.domain import STATES, AgentState
 from prism_mesa.errors import ChartError, DataError, did_you_mean, format_count, printable, shorten
 from prism_mesa.params import short_repr
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
+from prism_mesa.statechart.states import find_state
 from prism_mesa.view.plots.rounds import agents_note, rounds_axis
 from prism_mesa.view.plots.sources import MOVES, Drawable, Group, OneRun, RunTables, single_run, to_groups
 from prism_mesa.view.plots.style import GREY, INK, NARROW, PAPER, SMALL, WIDE, open_panel
@@ -39,6 +40,7 @@ _CENTERS: Final[Mapping[AgentState, tuple[float, float]]] = {
 """Centres of boxes, in centimetres of a narrow figure."""
 _HALF_SIZE: Final = (1.2, 0.38)  # half the width and height of a box
 _SIZE: Final = (8.4, 7.5)
+_MORE_STEP: Final = 2.6
 _SCROLL, _EVALUATE, _COMPOSE = AgentState.SCROLLING, AgentState.EVALUATING, AgentState.COMPOSING
 _REST, _REPLY, _RESHARE = AgentState.RESTING, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE
 _ROUTES: Final[Mapping[Pair, tuple[float, float, float, float, float]]] = {
@@ -86,22 +88,24 @@ def chart_figure(source: Drawable, *, ax: Axes | None = None, width: float = WID
         raise DataError(f"chart: {len(groups)} groups of runs given: draw each in its own figure")
     group = groups[0]
     counts = _counts(group)
-    moves, labels = _arrows_and_labels(counts)
+    states = group.runs[0].states
+    moves, labels = _arrows_and_labels(counts, states)
     scale = min(1.4, max(1.0, width / NARROW))
     panel = open_panel(ax, width, "How often each transition was taken", height=_SIZE[1] * scale + 2.0)
     axes = panel.axes
     # a unit of the drawing is a centimetre times the scale
     margin = max(0.0, ((width - 0.3) / scale if ax is None else NARROW - 0.3) - _SIZE[0]) / 2
-    axes.set(xlim=(-margin, _SIZE[0] + margin), ylim=(0, _SIZE[1]), aspect="equal")
+    right = _SIZE[0] + _MORE_STEP * max(0, len(states) - len(STATES) - 1)
+    axes.set(xlim=(-margin, right + margin), ylim=(0, _SIZE[1]), aspect="equal")
     axes.axis("off")
-    boxes = _draw_boxes(axes, group, {state for pair in moves for state in pair})
+    boxes = _draw_boxes(axes, group, {state for pair in moves for state in pair}, states)
     _draw_arrows(axes, boxes, moves, _untaken_pairs(group.runs[0], moves, set(labels.index)))
     for target, rows in labels.groupby("to_state"):
         lines = [
             f"{row.Index[0]}\nfrom {format_count(row.sources, 'state')}: {compact_count(row.n)}"
             for row in rows.itertuples()
         ]
-        _draw_label(axes, AgentState(target), "\n".join(lines))
+        _draw_label(axes, find_state(target, states), "\n".join(lines))
     panel.caption(_caption(group, counts["n"].sum()), source)
     return panel.figure
 
@@ -119,7 +123,7 @@ def _counts(group: Group) -> pd.DataFrame:
     return counts.assign(n=counts["n"] / len(group.runs))
 
 
-def _arrows_and_labels(counts: pd.DataFrame) -> tuple[Moves, pd.DataFrame]:
+def _arrows_and_labels(counts: pd.DataFrame, states: Sequence[AgentState]) -> tuple[Moves, pd.DataFrame]:
     """Return the arrows, and the labels by `trigger` and `to_state`: columns `sources` (states) and `n`."""
     by_trigger = counts.groupby(["trigger", "to_state"], observed=True)
     labels = by_trigger.agg(sources=("from_state", "nunique"), n=("n", "sum"))
@@ -128,7 +132,10 @@ def _arrows_and_labels(counts: pd.DataFrame) -> tuple[Moves, pd.DataFrame]:
     arrows = counts[~is_label].assign(n_open=lambda rows: rows["n"].where(rows["open"].astype(bool), 0.0))
     sums = arrows.groupby(["from_state", "to_state"], observed=True, sort=False)[["n", "n_open"]].sum()
     try:
-        moves = {(AgentState(start), AgentState(end)): (n, n_open) for (start, end), n, n_open in sums.itertuples()}
+        moves = {
+            (find_state(start, states), find_state(end, states)): (n, n_open)
+            for (start, end), n, n_open in sums.itertuples()
+        }
     except ChartError as error:
         raise DataError(f"table 'transitions': {error}") from None
     return moves, labels
@@ -145,14 +152,15 @@ def _untaken_pairs(run: RunTables, moves: Moves, labels: set[tuple[str, str]]) -
     return {(source, end) for trigger, source, end in arrows if (trigger, end.value) not in labels} - moves.keys()
 
 
-def _draw_boxes(axes: Axes, group: Group, used: set[AgentState]) -> Boxes:
+def _draw_boxes(axes: Axes, group: Group, used: set[AgentState], states: Sequence[AgentState]) -> Boxes:
     """Draw the states, with the share of agent-ticks over all rounds and seeds if rounds were kept."""
-    columns = {state: f"share_{state.value}" for state in STATES}
+    columns = {state: f"share_{state.value}" for state in states}
     shares = group.table("rounds", list(columns.values())).mean() if group.has("rounds") else {}
     boxes = {}
-    for state, (x, y) in _CENTERS.items():
+    for state in states:
+        x, y = _center(state)
         corner, style = (x - _HALF_SIZE[0], y - _HALF_SIZE[1]), "round,pad=0,rounding_size=0.15"
-        edge = GREY if state is AgentState.IDLE else STATE_COLORS[state]
+        edge = GREY if state is AgentState.IDLE else state.color
         box = FancyBboxPatch(corner, 2 * _HALF_SIZE[0], 2 * _HALF_SIZE[1], style, fc=PAPER, ec=edge, lw=1.6, zorder=4)
         axes.add_patch(box)
         share = shares.get(columns[state])
@@ -161,6 +169,11 @@ def _draw_boxes(axes: Axes, group: Group, used: set[AgentState]) -> Boxes:
         axes.text(x, y, text, ha="center", va="center", zorder=5, color=color, fontsize=SMALL)
         boxes[state] = box
     return boxes
+
+
+def _center(state: AgentState) -> tuple[float, float]:
+    """Return the centre of a state's box; more states stand in a row between resting and the engagements."""
+    return _CENTERS.get(state) or (6.0 + _MORE_STEP * (state.code - len(STATES)), 4.5)
 
 
 def _draw_arrows(axes: Axes, boxes: Boxes, moves: Moves, untaken: set[Pair]) -> None:
@@ -186,7 +199,7 @@ def _draw_arrow(
     axes: Axes, boxes: Boxes, pair: Pair, has_opposite: bool, *, lw: float, **line: Any
 ) -> tuple[float, float]:
     """Draw an arrow, shifted if another arrow leads back, and return the position of its count."""
-    start, end = (np.array(_CENTERS[state]) for state in pair)
+    start, end = (np.array(_center(state)) for state in pair)
     bend = 0.0 if _is_unobstructed(pair) else _BEND
     patches: dict[str, Any] = {"patchA": boxes[pair[0]], "patchB": boxes[pair[1]]}
     if pair in _ROUTES:
@@ -207,9 +220,10 @@ def _draw_arrow(
 
 
 def _is_unobstructed(pair: Pair) -> bool:
-    start, end = (np.array(_CENTERS[state]) for state in pair)
+    start, end = (np.array(_center(state)) for state in pair)
     direction = end - start
-    for state, center in _CENTERS.items():
+    for state in {*_CENTERS, *pair}:
+        center = _center(state)
         t = float(np.clip((np.array(center) - start) @ direction / max(direction @ direction, 1e-9), 0, 1))
         if state not in pair and (np.abs(start + t * direction - center) < _HALF_SIZE).all():
             return False
@@ -218,7 +232,7 @@ def _is_unobstructed(pair: Pair) -> bool:
 
 def _draw_label(axes: Axes, target: AgentState, text: str) -> None:
     """Write the triggers that lead from many states to one next to that state."""
-    x, y = _CENTERS[target][0] + _HALF_SIZE[0], _CENTERS[target][1]
+    x, y = _center(target)[0] + _HALF_SIZE[0], _center(target)[1]
     arrow: dict[str, Any] = {"arrowstyle": "-|>", "color": _ARROW, "lw": 1.2}
     options: dict[str, Any] = {"va": "center", "fontsize": SMALL, "parse_math": False, "in_layout": False}
     axes.annotate(text, (x, y), (x + 0.6, y), arrowprops=arrow, **options)
@@ -291,17 +305,18 @@ def timeline_figure(
     times = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
     panel = open_panel(ax, width, f"{shorten(printable(name), 40)}, agent {row}", height=6.6 if width > 12 else 7.4)
     axes = panel.axes
-    states = [AgentState(state) for state in (moves["from_state"].iloc[0], *moves["to_state"])]
+    states = [find_state(state, run.states) for state in (moves["from_state"].iloc[0], *moves["to_state"])]
+    state_rows = (*_STATE_ROWS, *run.states[len(STATES) :])
     edges = np.array([first, *times, last + 1], np.float64)
-    for height, state in enumerate(_STATE_ROWS):
+    for height, state in enumerate(state_rows):
         spans = [(edges[n], edges[n + 1] - edges[n]) for n, entered in enumerate(states) if entered is state]
-        axes.broken_barh(spans, (height - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
+        axes.broken_barh(spans, (height - 0.36, 0.72), color=state.color, lw=0.6)
     is_open, decider = moves["open"].to_numpy(bool), f"decided by {shorten(run.decided_by, 50)}"
-    heights = np.array([_STATE_ROWS.index(state) for state in states[1:]])
+    heights = np.array([state_rows.index(state) for state in states[1:]])
     marks: dict[str, Any] = {"color": INK, "ms": 3.5, "mfc": "white", "mew": 0.9, "clip_on": False}
     axes.plot(times[is_open], heights[is_open], "D", label=f"open choice, {decider}", **marks)
-    axes.set_yticks(range(len(_STATE_ROWS)), [state.value.replace("_", " ") for state in _STATE_ROWS])
-    axes.set(xlim=(first, last + 1), ylim=(-0.6, len(_STATE_ROWS) - 0.4))
+    axes.set_yticks(range(len(state_rows)), [state.value.replace("_", " ") for state in state_rows])
+    axes.set(xlim=(first, last + 1), ylim=(-0.6, len(state_rows) - 0.4))
     axes.grid(visible=False, axis="y")
     rounds_axis(axes)
     if n_open := int(is_open.sum()):

@@ -15,16 +15,25 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from prism_mesa.domain import AgentState, states_in
 from prism_mesa.errors import DataError, printable
 from prism_mesa.params import short_repr
 from prism_mesa.runs.records.arrow_rows import WaitingRows
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
-from prism_mesa.runs.run_files import MANIFEST, has_table, read_batches, read_manifest, read_table, run_folder
+from prism_mesa.runs.run_files import (
+    MANIFEST,
+    has_table,
+    read_batches,
+    read_column_names,
+    read_manifest,
+    read_table,
+    run_folder,
+)
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import InterventionParams
-from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
+from prism_mesa.social.round.collect import ROUND_FIELDS
 from prism_mesa.social.state.outcomes import cascades
-from prism_mesa.social.state.population import STATE_NAMES, unpack_codes
+from prism_mesa.social.state.population import unpack_codes
 
 if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
@@ -82,6 +91,14 @@ class RunTables:
     def has(self, table: str) -> bool:
         """Return whether it has a table."""
         return self._has_file(table) or (self.find_table is not None and self.find_table(table) is not None)
+
+    @property
+    def states(self) -> tuple[AgentState, ...]:
+        """The states of its agents, by code."""
+        if self._has_file("rounds"):
+            return states_in(read_column_names(str(self.folder), "rounds"))
+        table = None if self.find_table is None else self.find_table("rounds")
+        return states_in(() if table is None else table.columns)
 
     def table(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
         """Return columns of a table; a missing or damaged table raises a DataError."""
@@ -149,14 +166,15 @@ def _live_run(model: SocialModel) -> RunTables:
 def _live_table(model: SocialModel, name: str) -> pd.DataFrame | None:
     match name:
         case "rounds":
-            columns, fields = model.prism_datacollector.model_vars, (*ROUND_FIELDS, *SHARE_FIELDS)
+            columns, shares = model.prism_datacollector.model_vars, [f"share_{s.value}" for s in model.platform.states]
+            fields = (*ROUND_FIELDS, *shares)
             n = min(len(columns[field]) for field in fields)  # another thread may be writing a round
             first = model.round + 1 - n
             values = {field: columns[field][:n] for field in fields}
             return pd.DataFrame({"round": np.arange(first, first + n), **values})
         case "ticks":
             ticks = model.prism_datacollector.tables["ticks"]
-            return pd.DataFrame({field: ticks[field] for field in ("round", "tick", *TICK_FIELDS)})
+            return pd.DataFrame(dict(ticks))
         case "posts":
             return _to_frame(post_blocks(model))
         case "agents":
@@ -180,7 +198,8 @@ def _moves(model: SocialModel) -> pd.DataFrame:
     for row in history.limits:
         is_stored[row] = np.isin(np.arange(history.depth), history.positions(row))
     agent, index = np.nonzero(is_stored)
-    names = {"trigger": model.chart.triggers, "from_state": STATE_NAMES, "to_state": STATE_NAMES}
+    states = [state.value for state in model.platform.states]
+    names = {"trigger": model.chart.triggers, "from_state": states, "to_state": states}
     codes = zip(names.items(), unpack_codes(history.ring["move"][agent, index]), strict=True)
     columns = {name: pd.Categorical.from_codes(code.astype(np.int32), list(texts)) for (name, texts), code in codes}
     return pd.DataFrame({"agent": agent, **columns})

@@ -9,16 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
-from prism_mesa.domain import STATE_COLORS, AgentState
+from prism_mesa.domain import AgentState, color_order
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import short_repr
+from prism_mesa.statechart.states import find_state
 from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import agents_note, draw_band, interval_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import Drawable, Group, shared_interventions, single_run, to_groups
 
-_LAYERS: Final = tuple(STATE_COLORS)[::-1]
-_SHARES: Final = {state: f"share_{state.value}" for state in _LAYERS}
-"""Columns of shares, from the lowest layer to idle on top."""
 _TITLE: Final = "What agents are doing"
 
 
@@ -50,13 +48,13 @@ def states_figure(
         raise ConfigError("states: several groups have a panel for each state: name one (state=...), or give no ax")
     title = _TITLE if is_stack else f"{_TITLE}, except being idle"
     panel = theme.open_panel(ax, width, title, legend_lines=4 if width < theme.WIDE * 0.75 else 0)
-    axes, table = panel.axes, groups[0].table("rounds", ["round", *_SHARES.values()])
+    states = _states(groups)
+    axes, table = panel.axes, groups[0].table("rounds", ["round", *map(_column, states)])
     if is_stack:
-        _draw_stack(axes, table)
+        _draw_stack(axes, table, states[::-1])
     else:
-        for layer in _LAYERS[::-1]:
-            if layer is not AgentState.IDLE:
-                draw_band(axes, interval_band(table, _SHARES[layer]), color=STATE_COLORS[layer], label=layer.value)
+        for layer in states[1:]:
+            draw_band(axes, interval_band(table, _column(layer)), color=layer.color, label=layer.value)
         axes.set_ylim(bottom=0)
     if panel.is_narrow or not panel.is_new:
         panel.legend_below(2 if panel.is_narrow else 4, reverse=is_stack)
@@ -73,10 +71,21 @@ def _caption(groups: Sequence[Group], states: str) -> str:
     return f"Shares of agent-ticks{agents_note(groups)} {states}, per round.{seeds_note(groups)}"
 
 
-def _draw_stack(axes: Axes, table: pd.DataFrame) -> None:
+def _states(groups: Sequence[Group]) -> list[AgentState]:
+    """Return the states that all runs have, in the order of colours."""
+    shared: Sequence[AgentState] = min((run.states for group in groups for run in group.runs), key=len)
+    return color_order(shared)
+
+
+def _column(state: AgentState) -> str:
+    return f"share_{state.value}"
+
+
+def _draw_stack(axes: Axes, table: pd.DataFrame, layers: Sequence[AgentState]) -> None:
+    """Draw the shares of states, from the lowest layer to idle on top."""
     edges = [*(table["round"] - 0.5), table["round"].iloc[-1] + 0.5]
-    steps = [[*table[column], table[column].iloc[-1]] for column in _SHARES.values()]
-    colors, labels = [STATE_COLORS[state] for state in _LAYERS], [state.value for state in _LAYERS]
+    steps = [[*table[column], table[column].iloc[-1]] for column in map(_column, layers)]
+    colors, labels = [state.color for state in layers], [state.value for state in layers]
     axes.stackplot(edges, steps, step="post", colors=colors, labels=labels, lw=0)
     axes.set(xlim=(edges[0], edges[-1]), ylim=(0, 1))
     axes.grid(visible=False)
@@ -86,7 +95,7 @@ def _one_state(
     groups: Sequence[Group], name: AgentState | str, source: Drawable, ax: Axes | None, width: float
 ) -> Figure:
     try:
-        state = AgentState(name)
+        state = find_state(name, _states(groups))
     except ValueError as error:
         raise ConfigError(f"states: state={short_repr(name)}: {error}") from None
     title, legend_lines = f"Share of agent-ticks in state {state.value}", len(groups) if len(groups) > 1 else 0
@@ -102,12 +111,15 @@ def _one_state(
 
 def _state_panels(groups: Sequence[Group], source: Drawable, width: float) -> Figure:
     columns = 4 if width > theme.WIDE * 0.75 else 2
-    rows = len(_LAYERS) // columns
+    states = _states(groups)
+    rows = -(-len(states) // columns)
     figure = theme.new_figure(width, 3.5 * rows + 1.5 + 0.4 * len(groups))
     grid = figure.subplots(rows, columns, sharex=True)
-    for axes, state in zip(grid.flat, STATE_COLORS, strict=True):
+    for axes, state in zip(grid.flat, states, strict=False):
         _draw_curves(axes, groups, state, theme.letters(width) // 2)
         theme.tidy(axes, state.value)
+    for axes in grid.flat[len(states) :]:
+        axes.set_axis_off()
     for axes in grid[-1]:
         rounds_axis(axes, n_ticks=5)
     if len(groups) > 1:
@@ -121,9 +133,9 @@ def _draw_curves(axes: Axes, groups: Sequence[Group], state: AgentState, label_l
     """Draw a line for each group; a single group has the state's colour."""
     labels = theme.short_labels([group.label for group in groups], label_letters)
     for index, (group, label) in enumerate(zip(groups, labels, strict=True)):
-        color = theme.GREY if state is AgentState.IDLE else STATE_COLORS[state]  # idle is too light for a line
+        color = theme.GREY if state is AgentState.IDLE else state.color  # idle is too light for a line
         color = theme.series_color(index) if len(groups) > 1 else color
-        band = interval_band(group.table("rounds", ["round", _SHARES[state]]), _SHARES[state])
+        band = interval_band(group.table("rounds", ["round", _column(state)]), _column(state))
         draw_band(axes, band, color=color, label=label, ls=theme.series_dashes(index))
     axes.set_ylim(bottom=0)
     theme.percent_ticks(axes.yaxis)

@@ -182,7 +182,7 @@ def _chart_blocks(config: Config, chart: Statechart | str | None, owner: str, su
         return [Paragraph(chart, note=True)] if chart else []
     rows: list[doc.Row] = []
     chooses = "the oracle chooses" if chart.oracle_enabled else "the first target in this list is taken"
-    for transition in sorted(chart.transitions, key=lambda transition: STATES.index(transition.source)):
+    for transition in sorted(chart.transitions, key=lambda transition: chart.codes[transition.source]):
         ticks = chart.timeouts.get(transition.source)
         trigger = transition.trigger + (f" after {ticks} ticks" if ticks and transition.trigger == TIMEOUT else "")
         target: Words = Code(transition.target.value) if transition.target else f"open: {chooses}"

@@ -44,3 +44,13 @@ heeding_above = build_chart(
     engages=(F.post.utility > F.agent.high_threshold) & (F.post.noted == False),  # noqa: E712
     name="heeding_above",
 )
+doom = build_chart(
+    name="doom",
+    more_states={"doomscrolling": SCROLLING},
+    transitions=[
+        Transition("ignores", EVALUATING, "doomscrolling", F.post.relevance < 0.45),
+        Transition("sees_post", "doomscrolling", EVALUATING),
+        Transition("feed_done", "doomscrolling", AgentState.IDLE),
+        Transition("timeout", "doomscrolling", AgentState.RESTING, F.agent.state == "doomscrolling"),
+    ],
+)

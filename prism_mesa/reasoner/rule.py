@@ -115,7 +115,7 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
             choices: The open choices, n rows.
             positions: Position of each post on the agent's band, shape (n,); by default computed from the utility.
         """
-        active = [option in _ACTIVE for option in choices.options]
+        active = [option.resembled in _ACTIVE for option in choices.options]
         p_engage = self.engage_probability(choices, positions)
         if all(active) or not any(active):
             p_engage = np.full_like(p_engage, 1.0 if all(active) else 0.0)
@@ -141,7 +141,8 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
 
 def _active_weights(choices: OpenChoices) -> list[Floats]:
     """Return the share of P(engage) for each option, as one array per option; 0 for passive options."""
-    offered_columns = [_ENGAGING[option] for option in choices.options if option in _ENGAGING]
+    options = [option.resembled for option in choices.options]
+    offered_columns = [_ENGAGING[option] for option in options if option in _ENGAGING]
     zeros = np.zeros(len(choices.draws))
     composing_shares = zeros if offered_columns else zeros + 1.0
     for column in range(len(ACTIONS)):
@@ -149,12 +150,12 @@ def _active_weights(choices: OpenChoices) -> list[Floats]:
             composing_shares = composing_shares + choices.propensities[:, column]
     shares = {option: choices.propensities[:, column] for option, column in _ENGAGING.items()}
     shares[AgentState.COMPOSING] = composing_shares
-    option_weights = [shares.get(option, zeros) for option in choices.options]
+    option_weights = [shares.get(option, zeros) for option in options]
     total = zeros
     for weights in option_weights:
         total = total + weights
     has_weight = total > 0
-    is_active = [option in _ACTIVE for option in choices.options]
+    is_active = [option in _ACTIVE for option in options]
     return [
         np.where(has_weight, weights / np.where(has_weight, total, 1.0), active / max(sum(is_active), 1))
         for weights, active in zip(option_weights, is_active, strict=True)

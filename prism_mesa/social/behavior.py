@@ -255,7 +255,7 @@ def _require_platform_chart(chart: Statechart) -> None:
 
 def with_abandoning(chart: Statechart) -> Statechart:
     """Return a chart in which agents can give up each action: `abandons` leads to SCROLLING if the chart lacks it."""
-    sources = dict.fromkeys(t.source for t in chart.transitions if t.target in ACTION_INDICES and t.source is not ANY)
+    sources = dict.fromkeys(t.source for t in chart.transitions if t.target and t.target.resembled in ACTION_INDICES)
     more = [Transition(ABANDONS, s, SCROLLING) for s in sources if s not in chart.cells.get(ABANDONS, {})]
     return chart.with_settings(more=more) if more else chart
 

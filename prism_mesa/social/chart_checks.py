@@ -35,7 +35,7 @@ def find_chart_problems(chart: Statechart, tables: WalkTables, fields: Mapping[s
     findings = chart.check(behavior.FIRED_TRIGGERS, fields)
     for trigger, state, cell in chart.all_cells():
         is_always_fired = trigger in (TIMEOUT, behavior.ROUND_ENDS) and state is not behavior.IDLE
-        is_fired = is_always_fired or (trigger, state) in _FIRED
+        is_fired = is_always_fired or (trigger, state.resembled) in _FIRED
         never_ignores = trigger == behavior.IGNORES and tables.claim_condition is True
         if trigger in behavior.FIRED_TRIGGERS and (never_ignores or (cell.guards and not is_fired)):
             findings.append(Finding("note", "never-met", cell.label, "a round never fires this trigger in this state"))

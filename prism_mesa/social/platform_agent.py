@@ -311,8 +311,8 @@ class PlatformAgent:
         if context is None:
             context = self.next_post if trigger == SEES_POST else self.current_post
         outcome, guards = platform.chart.select(self, trigger, context)
-        if isinstance(outcome, Transition) and outcome.target is COMPOSING and isinstance(context, Post):
-            choices = platform.tables.open_options(trigger, source)
+        if isinstance(outcome, Transition) and outcome.target and isinstance(context, Post):
+            choices = outcome.target.resembled is COMPOSING and platform.tables.open_options(trigger, source)
             outcome = choices if choices and must_ask(platform, self.row, context.post_id) else outcome
         was_open = isinstance(outcome, tuple)
         if isinstance(outcome, tuple):

@@ -102,7 +102,7 @@ def _liked_posts(platform: Platform, row: int, max_activities: int) -> list[Acti
     activities = []
     for move, clock, post in platform.history.entries(row):
         round_, tick = platform.time_of_day.round_and_tick(clock)
-        if unpack_move(move)[2] is _LIKES and post != NO_POST and round_ < platform.round:
+        if unpack_move(move, platform.states)[2].resembled is _LIKES and post != NO_POST and round_ < platform.round:
             activities.append(_activity(platform, round_, "like", post, tick=tick))
     likes_by_tool = [liked for liked in platform.liked.get(row, ()) if liked[0] < platform.round]
     activities += [_activity(platform, round_, "like", post, tick=tick) for round_, tick, post in likes_by_tool]

@@ -201,9 +201,9 @@ def _declared_fields(attributes: Attributes) -> dict[str, Field]:
 
 def _options(sets: OptionSets, triggers: Sequence[str]) -> Options:
     all_options = [option for options in sets for option in options]
-    rows = [option.resembled for option in all_options]
-    actions = [ACTION_INDICES.get(row, COMPOSES if row is COMPOSING else PASSIVE) for row in rows]
-    unlisted = [[1.0 - (i in map(ACTION_INDICES.get, options)) for i in range(len(ACTIONS))] for options in sets]
+    rows = [[option.resembled for option in options] for options in sets]
+    actions = [ACTION_INDICES.get(s, COMPOSES if s is COMPOSING else PASSIVE) for row in rows for s in row]
+    unlisted = [[1.0 - (i in map(ACTION_INDICES.get, row)) for i in range(len(ACTIONS))] for row in rows]
     return Options(
         start=_starts(sets),
         target=_indices([option.code for option in all_options]),

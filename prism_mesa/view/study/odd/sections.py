@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic import TypeAdapter
 from pydantic.fields import FieldInfo
 
-from prism_mesa.domain import STATES
 from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.params import Params
 from prism_mesa.runs.config import INPUT_FILES, Config
@@ -142,7 +141,7 @@ def _entities(config: Config) -> Section:
     minutes = config.clock.round_minutes
     network = words.NETWORKS["edges" if config.network.edges else config.network.kind]
     scales = (
-        ("Agents", f"{config.agents.n:,}; each is a user of the platform and a statechart of {len(STATES)} states"),
+        ("Agents", f"{config.agents.n:,}; each is a user of the platform and a statechart"),
         *([("Accounts", "; ".join(account.text for account in config.accounts))] if config.accounts else []),
         ("Network", f"who follows whom, directed: {network}"),
         (

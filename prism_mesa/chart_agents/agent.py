@@ -85,7 +85,8 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
     @property
     def state(self) -> State:
         """The state; you can set it, which runs no entry or exit and starts its ticks again."""
-        return self._single.members[self._columns("").codes[self._row]]
+        chart = self._single if self.chart is None else self.chart
+        return chart.members[self._table.charts[""].codes[self._row]]
 
     @state.setter
     def state(self, state: State) -> None:

@@ -1,10 +1,11 @@
 """Reporters of states, portrayals, and explanations of chart agents."""
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from prism_mesa.chart_agents.questions import OpenChoice
-from prism_mesa.statechart import State
+from prism_mesa.statechart import Statechart
 from prism_mesa.statechart.selection import evaluate_guards
 
 
@@ -16,15 +17,15 @@ def state_counts(agents: Any, chart: str = "") -> dict[str, int]:
         chart: The name of the chart, if the agents have several.
     """
     members: Iterable[Any] = getattr(agents, "agents", agents)
-    counts: dict[State, int] = {}
-    for agent in members:
-        own_chart = getattr(agent, "_charts", {}).get(chart)
+    codes: Counter[tuple[Statechart, int]] = Counter()
+    for agent in [agent for agent in members if hasattr(agent, "_table")]:
+        own_chart = agent.charts.get(chart) if chart else agent.chart
         if own_chart is not None:
-            state = own_chart.members[agent._columns(chart).codes[agent._row]]
-            if state not in counts:
-                counts |= dict.fromkeys(own_chart.ordered_states, 0)
-            counts[state] += 1
-    return {state.value: n for state, n in counts.items()}
+            codes[own_chart, agent._table.charts[chart].codes[agent._row]] += 1
+    counts = {state.value: 0 for own_chart, _ in codes for state in own_chart.ordered_states}
+    for (own_chart, code), n in codes.items():
+        counts[own_chart.members[code].value] += n
+    return counts
 
 
 def state_shares(agents: Any, chart: str = "") -> dict[str, float]:

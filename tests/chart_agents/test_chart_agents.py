@@ -307,9 +307,9 @@ def test_bad_input_is_one_line_that_says_where_and_what_to_write(does, error, na
 class Grid(mesa.Model):
     def __init__(self, n=30, rng=None):
         super().__init__(rng=rng)
-        space = OrthogonalMooreGrid((6, 6), random=self.random)
+        self.grid = OrthogonalMooreGrid((6, 6), random=self.random)
         for _ in range(n):
-            Walker(self).cell = space.select_random_empty_cell()
+            Walker(self).cell = self.grid.select_random_empty_cell()
         self.datacollector = mesa.DataCollector({"tired": count_tired})
 
     def step(self):
@@ -339,3 +339,29 @@ def test_agents_walk_on_a_grid_and_batch_run_collects_their_states():
     tired = [[row["tired"] for row in rows] for rows in seeds]
     assert tired[0] == tired[1]
     assert 0 < tired[0][-1] < 30
+
+
+def test_solara_draws_agents_in_the_colours_of_their_states():
+    visualization = pytest.importorskip("mesa.visualization")
+    solara, colors = pytest.importorskip("solara"), pytest.importorskip("matplotlib.colors")
+    model = Grid(rng=1)
+    for agent, state in zip(model.agents, ["fresh", "tired"] * 15, strict=True):
+        agent.state = state
+    renderer = visualization.SpaceRenderer(model, backend="matplotlib").setup_agents(portray)
+    drawn = {colors.to_hex(face) for part in renderer.draw_agents().collections for face in part.get_facecolor()}
+    assert drawn == {Walker.chart.colors[state] for state in Walker.chart.ordered_states}
+    _, page = solara.render(visualization.SolaraViz(model, renderer), handle_error=False)
+    page.close()
+
+
+def test_an_agent_that_removes_itself_by_its_action_changes_no_other_agent():
+    leaves = Transition("bell", "in", "out", action=lambda agent, _: agent.remove())
+
+    class Guest(StatechartAgent, mesa.Agent):
+        chart = Statechart(["in", "out"], [leaves], "in")
+
+    model = Empty()
+    guests = [Guest(model) for _ in range(3)]
+    guests[2].fire("bell")
+    assert [guest.state for guest in guests] == ["in", "in", "out"]
+    assert state_counts(model) == {"in": 2, "out": 0}

@@ -113,9 +113,9 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
     @property
     def state_history(self) -> list[StateTransition]:
         """The last changes of state, oldest first; a unit of Mesa's time is a second from the start of 2000."""
-        entries, agent_id = list[StateTransition](), int(self._table.ids[self._row])
+        entries: list[StateTransition] = []
         for name, chart in self._charts.items():
-            for move, time, context in self._columns(name).history.moves(agent_id, self.max_history_depth):
+            for move, time, context in self._columns(name).histories[self._row]:
                 trigger, source, target = chart.unpack(move)
                 entries.append(StateTransition(source, target, trigger, time_at(time), context))
         return sorted(entries, key=lambda entry: entry.timestamp)

@@ -1,6 +1,6 @@
 """One agent in one of its charts: firing, ticking and taking transitions."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
@@ -111,19 +111,20 @@ class Slot:
     def _record(self, transition: Transition, target: State, context: Any) -> None:
         """Enter a state, and add the change to the history."""
         self.enter(target)
-        if target is not transition.source and self.agent.max_history_depth:
+        agent, depth = self.agent, self.agent.max_history_depth
+        if target is not transition.source and depth:
             move = self.chart.pack(transition.trigger, transition.source, target)
-            self._columns.history.add_one(self.agent.unique_id, move, self.agent.model.time, context)
+            kept = dict(context) if isinstance(context, Mapping) else None
+            self._columns.record(agent._row, (move, agent.model.time, kept), depth)
 
     def _restore_point(self) -> Callable[[], None]:
         """Return a function that restores the agent's row and history."""
         columns, row, fields = self._columns, self.agent._row, self.agent._table.fields
-        recent, code, entered = columns.history.recent, columns.codes[row], columns.entered[row]
-        n_recent, values = len(recent), {name: array[row] for name, array in fields.items()}
+        code, entered, history = columns.codes[row], columns.entered[row], [*columns.histories[row]]
+        values = {name: array[row] for name, array in fields.items()}
 
         def restore() -> None:
-            del recent[n_recent:]
-            columns.codes[row], columns.entered[row] = code, entered
+            columns.codes[row], columns.entered[row], columns.histories[row] = code, entered, history
             for name, value in values.items():
                 fields[name][row] = value
 

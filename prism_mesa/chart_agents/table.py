@@ -1,6 +1,6 @@
 """The columns of a model's chart agents: states, ticks, and declared fields, with one row for each agent."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.chart_agents.history import History
-from prism_mesa.errors import AgentError, ChartError
+from prism_mesa.errors import AgentError
 from prism_mesa.streams import Streams
 
 type Rows = npt.NDArray[np.int64]
+type Change = tuple[int, float, Mapping[str, Any] | None]
 
 _NAME: Final = "_chart_agents"
 _START: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -27,32 +27,35 @@ class ChartColumns:
         codes: The code of each agent's state; `states` is the same memory as an array.
         made: Number of ticks that the agent has made.
         entered: Number of ticks that the agent had made when it entered its state.
+        histories: The last changes of each agent: packed move (`Statechart.pack`), time, and context.
     """
 
     def __init__(self, n: int) -> None:
         self.codes, self.made, self.entered = bytearray(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.states = np.frombuffer(self.codes, np.uint8)
-        self.history = History()
+        self.histories: list[list[Change]] = [[] for _ in range(n)]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"codes": bytes(self.codes), "made": self.made, "entered": self.entered, "history": self.history}
+        return vars(self) | {"states": None}
 
     def __setstate__(self, stored: dict[str, Any]) -> None:
-        vars(self).update(stored | {"codes": bytearray(stored["codes"])})
+        vars(self).update(stored)
         self.states = np.frombuffer(self.codes, np.uint8)
 
-    def copy_row(self, row: int) -> "ChartColumns":
-        """Return columns of one agent, with the history of all."""
-        row_copy = ChartColumns(1)
-        row_copy.codes[0], row_copy.history = self.codes[row], self.history
-        row_copy.made[0], row_copy.entered[0] = self.made[row], self.entered[row]
-        return row_copy
+    def take(self, rows: Sequence[int]) -> "ChartColumns":
+        """Return columns of some rows; from the end of these columns on, rows are those of new agents."""
+        taken, old = ChartColumns(len(rows)), [row for row in rows if row < len(self.codes)]
+        taken.states[: len(old)] = self.states[old]
+        taken.made[: len(old)], taken.entered[: len(old)] = self.made[old], self.entered[old]
+        taken.histories[: len(old)] = [self.histories[row] for row in old]
+        return taken
 
-    def resize(self, n: int) -> None:
-        """Make room for `n` agents."""
-        self.codes = self.codes + bytes(n - len(self.codes))
-        self.states = np.frombuffer(self.codes, np.uint8)
-        self.made, self.entered = (np.resize(column, n) for column in (self.made, self.entered))
+    def record(self, row: int, change: Change, depth: int) -> None:
+        """Add a change to an agent's history, of which the last `depth` are kept."""
+        history = self.histories[row]
+        history.append(change)
+        if len(history) > depth:
+            del history[:-depth]
 
 
 class AgentTable:
@@ -62,7 +65,7 @@ class AgentTable:
         charts: The columns by the name of the chart; the name of a single chart is empty.
         fields: The columns of declared fields by name.
         ids: Each agent's `unique_id`.
-        groups: What `tick_all` keeps until an agent joins or leaves.
+        groups: What `tick_all` keeps until an agent joins or leaves; `is_ticking` is true while it runs.
     """
 
     def __init__(self, model: Any) -> None:
@@ -71,7 +74,7 @@ class AgentTable:
         self.fields: dict[str, npt.NDArray[Any]] = {}
         self.ids = np.zeros(16, np.int64)
         self.groups: dict[Any, Any] = {}
-        self._n, self._free, self._freed, self._is_ticking = 0, list[int](), list[int](), False
+        self.is_ticking, self._n, self._free = False, 0, list[int]()
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"groups": {}}
@@ -79,7 +82,7 @@ class AgentTable:
     def add(self, agent: Any) -> int:
         """Give an agent a row, in the initial states of its charts and with the defaults of its fields."""
         self.groups.clear()
-        if self._free:
+        if self._free and not self.is_ticking:  # a tick still refers to the rows of agents that have left
             row = self._free.pop()
         else:
             row, self._n = self._n, self._n + 1
@@ -90,7 +93,7 @@ class AgentTable:
             columns = self.charts.get(name)
             if columns is None:
                 columns = self.charts[name] = ChartColumns(len(self.ids))
-            columns.codes[row] = chart.codes[chart.initial]
+            columns.codes[row], columns.histories[row] = chart.codes[chart.initial], []
             columns.made[row] = columns.entered[row] = 0
         for name, field in declared_columns(agent.__class__).items():
             if name not in self.fields:
@@ -99,32 +102,19 @@ class AgentTable:
         return row
 
     def _resize(self, n: int) -> None:
-        for columns in self.charts.values():
-            columns.resize(n)
+        self.charts = {name: columns.take(range(n)) for name, columns in self.charts.items()}
         self.ids = np.resize(self.ids, n)
         self.fields = {name: np.resize(array, n) for name, array in self.fields.items()}
 
     def free(self, agent: Any) -> None:
-        """Give an agent that leaves the model a table of its own, and free its row after the current tick."""
+        """Give an agent that leaves the model a table of its own, and free its row."""
         row, table = agent._row, copy(self)
         table.groups, table.ids = {}, self.ids[[row]]
         table.fields = {name: array[[row]] for name, array in self.fields.items()}
-        table.charts = {name: columns.copy_row(row) for name, columns in self.charts.items()}
+        table.charts = {name: columns.take([row]) for name, columns in self.charts.items()}
         agent._table, agent._row = table, 0
         self.groups.clear()
-        (self._freed if self._is_ticking else self._free).append(row)
-
-    def begin_tick(self) -> None:
-        """Keep the rows of agents that leave until `end_tick`."""
-        if self._is_ticking:
-            raise ChartError("tick_all: called by an action or a guard during tick_all; call it once a step")
-        self._is_ticking = True
-
-    def end_tick(self) -> None:
-        """Free the rows of agents that have left."""
-        self._is_ticking = False
-        self._free += self._freed
-        self._freed = []
+        self._free.append(row)
 
 
 def table_of(model: Any) -> AgentTable:

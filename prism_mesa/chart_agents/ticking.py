@@ -10,7 +10,7 @@ import numpy.typing as npt
 from prism_mesa.chart_agents.questions import OpenChoice, ask
 from prism_mesa.chart_agents.slot import timeout_threshold, wait_purpose
 from prism_mesa.chart_agents.table import AgentTable, Rows
-from prism_mesa.errors import AgentError
+from prism_mesa.errors import AgentError, ChartError
 from prism_mesa.statechart import Expression, State, Statechart, Transition
 from prism_mesa.statechart.batch import Codes, ColumnReader, guard_keys, outcomes_of
 from prism_mesa.statechart.selection import FALSE, Cell
@@ -175,11 +175,12 @@ class _ChartTick:
             moves[i] = self.chart.pack(transition.trigger, transition.source, transition.target)
         self.columns.states[rows] = targets[taken]
         self.columns.entered[rows] = self.columns.made[rows]
-        depth, table = int(self.group.agents[0].max_history_depth), self.group.table
+        depth, time = int(self.group.agents[0].max_history_depth), self.group.table.model.time
         if depth:
             changes = [i for i, transition in plain.items() if transition.target is not transition.source]
             is_change = np.isin(taken, changes)
-            self.columns.history.add(table.ids[rows[is_change]], moves[taken[is_change]], table.model.time, depth)
+            for row, move in zip(rows[is_change].tolist(), moves[taken[is_change]].tolist(), strict=True):
+                self.columns.record(row, (move, time, None), depth)
 
     def take(self, position: int) -> None:
         """Let the agent in a position take its transition."""
@@ -232,12 +233,14 @@ def tick_all(agents: Iterable[Any], context: Any = None) -> None:
     if not groups:
         return
     table = groups[0].table
-    table.begin_tick()
+    if table.is_ticking:
+        raise ChartError("tick_all: called by an action or a guard during tick_all; call it once a step")
+    table.is_ticking = True
     try:
         for turn in range(max(len(group.charts) for group in groups)):
             _tick_charts(groups, turn, context)
     finally:
-        table.end_tick()
+        table.is_ticking = False
 
 
 def _tick_charts(groups: list[_Group], turn: int, context: Any) -> None:

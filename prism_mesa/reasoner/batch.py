@@ -11,6 +11,7 @@ import numpy.typing as npt
 from prism_mesa.domain import AgentState
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.params import Source
+from prism_mesa.reasoner.prompt import SOCIAL, Role
 from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, make_own_question, make_question
 from prism_mesa.statechart import State
 
@@ -19,7 +20,13 @@ type Ints = npt.NDArray[np.int64]
 
 
 class Decider(ABC):
-    """A base class that makes single decisions by answering questions."""
+    """A base class that makes single decisions by answering questions.
+
+    Attributes:
+        role: Whom it stands for; its questions are in the words of this role.
+    """
+
+    role: Role = SOCIAL
 
     @abstractmethod
     async def answer_all(self, questions: Sequence[PlacedQuestion]) -> list[Answer]:
@@ -33,8 +40,9 @@ class Decider(ABC):
         self, agent: Any, current_state: State, trigger: str, options: Sequence[State], context: Any = None
     ) -> Question:
         """Return one agent's open choice; for `agent` and `context` see `make_question`."""
-        if isinstance(current_state, Enum) and not isinstance(current_state, AgentState):
-            return make_own_question(agent, current_state, trigger, options, context, None)
+        is_own = isinstance(current_state, Enum) and not isinstance(current_state, AgentState)
+        if is_own or self.role is not SOCIAL:
+            return make_own_question(agent, current_state, trigger, options, context, self.role.describe)
         return make_question(agent, current_state, trigger, options, context)
 
     def decide_now(

@@ -183,9 +183,8 @@ def make_own_question(
 ) -> Question:
     """Return an agent's open choice in a model of your own; without `describe` the situation is the context."""
     current_state, states = _read_states(current_state, trigger, options)
-    situation = _describe(context) if describe is None and context is not None else ""
     persona = Persona(f"agent {getattr(agent, 'unique_id', '')}".strip())
-    situation = situation if describe is None else str(describe(agent, context))
+    situation = str(describe(agent, context)) if describe else "" if context is None else _describe(context)
     return Question(persona, current_state, trigger, states, situation=situation)
 
 

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -26,9 +26,8 @@ from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams, SpendOn, with_options
 from prism_mesa.reasoner.prompt import SOCIAL, Role
-from prism_mesa.reasoner.question import Answer, Describe, PlacedQuestion, Question, make_own_question
+from prism_mesa.reasoner.question import Answer, Describe, PlacedQuestion
 from prism_mesa.reasoner.rule import RuleReasoner
-from prism_mesa.statechart import State
 from prism_mesa.statechart.states import state_name
 
 _MAX_ANSWER_CHARS: Final = 120
@@ -229,14 +228,6 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         if self.batch_reasoner is None:
             return name
         return f"{name} for {self.params.llm_share:g} of the open choices, the rest: {self.batch_reasoner.label}"
-
-    def question(
-        self, agent: Any, current_state: State, trigger: str, options: Sequence[State], context: Any = None
-    ) -> Question:
-        """Return one agent's open choice, in the words of the reasoner's role."""
-        if self.role is SOCIAL:
-            return super().question(agent, current_state, trigger, options, context)
-        return make_own_question(agent, current_state, trigger, options, context, self.role.describe)
 
     @property
     def llm_share(self) -> float:

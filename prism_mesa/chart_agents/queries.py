@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from prism_mesa.chart_agents.questions import OpenChoice
+from prism_mesa.chart_agents.slot import OpenChoice
 from prism_mesa.statechart import Statechart
 from prism_mesa.statechart.selection import evaluate_guards
 
@@ -59,13 +59,13 @@ def why(agent: Any, trigger: str, context: Any = None) -> None:
         if node.transition is not None and node.transition.target is not None:
             print(f"  so {node.transition.target.value}")
         elif node.options:
-            _explain_choice(OpenChoice(agent, name, chart, cell, node.key, context))
+            _explain_choice(OpenChoice(slot, cell, node.key, context))
         else:
             print("  so nothing happens")
 
 
 def _explain_choice(choice: OpenChoice) -> None:
-    reasoner: Any = getattr(choice.agent.model, "reasoner", None)
+    reasoner: Any = getattr(choice.slot.agent.model, "reasoner", None)
     print(f"  so the choice is open: {' or '.join(option.value for option in choice.options)}")
     if reasoner is None:
         print("  the model has no reasoner")

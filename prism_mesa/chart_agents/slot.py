@@ -1,12 +1,13 @@
-"""One agent in one of its charts: firing, ticking and taking transitions."""
+"""One agent in one of its charts: firing, ticking, taking transitions, and open choices."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from prism_mesa.chart_agents.questions import OpenChoice, ask
 from prism_mesa.chart_agents.table import ChartColumns
 from prism_mesa.errors import ChartError
+from prism_mesa.reasoner.question import PlacedQuestion
 from prism_mesa.statechart import State, Statechart, Transition
 from prism_mesa.statechart.selection import FALSE, Cell, Node, evaluate_guards
 from prism_mesa.statechart.timing import Exponential, Rate, pick, waiting_ticks
@@ -93,8 +94,7 @@ class Slot:
     def _follow(self, cell: Cell, node: Node, context: Any) -> State | None:
         transition = node.transition
         if transition is None and node.options:
-            choice = OpenChoice(self.agent, self.name, self.chart, cell, node.key, context)
-            [transition] = ask([choice])
+            [transition] = ask([OpenChoice(self, cell, node.key, context)])
         return None if transition is None else self.take(transition, context)
 
     def take(self, transition: Transition, context: Any = None) -> State:
@@ -129,6 +129,51 @@ class Slot:
                 fields[name][row] = value
 
         return restore
+
+
+@dataclass(frozen=True)
+class OpenChoice:
+    """An agent's open choice; `key` is the key of the guards' answers (see `Statechart.resolve_key`)."""
+
+    slot: Slot
+    cell: Cell
+    key: int
+    context: Any
+
+    @property
+    def options(self) -> tuple[State, ...]:
+        """The states to choose from."""
+        options: Any = self.cell.outcomes[self.key]
+        return tuple(options)
+
+    def place(self, reasoner: Any) -> PlacedQuestion:
+        """Return the question with the agent's draw."""
+        agent, first = self.slot.agent, self.cell.candidates[0]
+        ticks = int(agent._columns(self.slot.name).made[agent._row])
+        draw = agent._table.streams.uniform_one(f"{self.slot.name}/choice/{first.trigger}", agent.unique_id, ticks)
+        question = reasoner.question(agent, first.source, first.trigger, self.options, self.context)
+        return PlacedQuestion(question, round=ticks, agent=agent.unique_id, draw=draw)
+
+
+def ask(choices: Sequence[OpenChoice]) -> list[Transition | None]:
+    """Return the transition of each choice; None if the answer is to stay. Equal questions are asked once.
+
+    Raises:
+        ChartError: If the model has no reasoner.
+    """
+    if not choices:
+        return []
+    first = choices[0]
+    reasoner: Any = getattr(first.slot.agent.model, "reasoner", None)
+    if not hasattr(reasoner, "answer"):
+        options = " or ".join(option.value for option in first.options)
+        advice = "set model.reasoner = Reasoner(function or client), or Statechart(..., oracle_enabled=False)"
+        raise ChartError(f"{first.slot.chart.name}: {first.cell.label} {options}: the choice is open; {advice}")
+    answers = reasoner.answer([choice.place(reasoner) for choice in choices])
+    return [
+        None if answer.choice is None else choice.cell.transition_to(answer.choice, choice.cell.enabled(choice.key))
+        for choice, answer in zip(choices, answers, strict=True)
+    ]
 
 
 def wait_purpose(name: str, state: State, trigger: str) -> str:

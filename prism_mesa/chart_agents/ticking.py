@@ -7,8 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.chart_agents.questions import OpenChoice, ask
-from prism_mesa.chart_agents.slot import timeout_threshold, wait_purpose
+from prism_mesa.chart_agents.slot import OpenChoice, ask, timeout_threshold, wait_purpose
 from prism_mesa.chart_agents.table import AgentTable, Rows
 from prism_mesa.errors import AgentError, ChartError
 from prism_mesa.statechart import Expression, State, Statechart, Transition
@@ -108,9 +107,8 @@ class _ChartTick:
     def _note(self, cell: Cell, positions: Rows, taken: Rows, keys: npt.NDArray[Any]) -> None:
         self.taken[positions] = taken
         for i in np.flatnonzero(taken == _OPEN).tolist():
-            position = int(positions[i])
-            agent = self.group.agents[position]
-            self.choices[position] = OpenChoice(agent, self.name, self.chart, cell, int(keys[i]), self._context)
+            slot = self.group.agents[positions[i]]._slot(self.name)
+            self.choices[int(positions[i])] = OpenChoice(slot, cell, int(keys[i]), self._context)
 
     def _ticks_to_wait(self, state: State, trigger: str, ticks: int | Exponential | None, left: Rows) -> int | Rows:
         if isinstance(ticks, int):

@@ -212,8 +212,18 @@ def _sorted_states(declared_sources: list[Any], members: Sequence[State]) -> tup
     return tuple(sorted(states, key=members.index) if is_ordered else states)
 
 
+class _UncheckedEntry:
+    """A `StateTransition` that `history_entry` is filling in: it is not frozen yet, so plain assignments work."""
+
+    from_state: State
+    to_state: State | None
+    trigger: str
+    timestamp: datetime
+    context: Mapping[str, Any] | None
+
+
 @dataclass(frozen=True)
-class StateTransition:
+class StateTransition(_UncheckedEntry):
     """A change of state in an agent's history. The states must differ, and the timestamp must be in UTC."""
 
     from_state: State
@@ -252,15 +262,17 @@ def history_entry(transition: Transition, target: State, timestamp: datetime, co
     """
     if timestamp.tzinfo is not UTC:
         _require_utc(timestamp)
+    entry = _UncheckedEntry()
+    entry.from_state = transition.source
+    entry.to_state = target
+    entry.trigger = transition.trigger
+    entry.timestamp = timestamp
     try:
-        context = {"post_id": context.post_id}
+        entry.context = {"post_id": context.post_id}
     except AttributeError:
-        context = dict(context) if isinstance(context, Mapping) else None
-    entry = object.__new__(StateTransition)
-    fields = entry.__dict__
-    fields["from_state"], fields["to_state"], fields["trigger"] = transition.source, target, transition.trigger
-    fields["timestamp"], fields["context"] = timestamp, context
-    return entry
+        entry.context = dict(context) if isinstance(context, Mapping) else None
+    entry.__class__ = StateTransition
+    return entry  # type: ignore[return-value]  # mypy does not narrow on `__class__`
 
 
 def _require_utc(timestamp: datetime) -> None:

@@ -69,7 +69,8 @@ def take_transition(transition: Transition, agent: Any, context: Any, now: datet
     history, depth = agent.state_history, agent.max_history_depth or 0
     if depth < 0:
         raise ChartError(f"{transition}: max_history_depth is {depth!r}; give 0 (no history) or a whole number above 0")
-    target, entry = entered_state(transition, agent), None
+    target: State = entered_state(transition, agent) if transition.has_effects else transition.target
+    entry = None
     if depth and target is not transition.source:
         entry = history_entry(transition, target, now or getattr(agent, "now", None) or datetime.now(UTC), context)
     if not transition.has_effects:
@@ -87,6 +88,8 @@ def entered_state(transition: Transition, agent: Any, memory: str = "last_states
     The attribute `memory` of the agent has these states by the parent's name.
     """
     place = transition.placement
+    if not place.recalled:
+        return transition.target
     last_states = getattr(agent, memory, {}) | dict.fromkeys(place.remembers, transition.source)
     return last_states.get(place.recalled, transition.target)
 

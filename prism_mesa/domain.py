@@ -128,9 +128,8 @@ def states_in(columns: Iterable[str]) -> tuple[AgentState, ...]:
 
 
 def color_order(states: Iterable[AgentState]) -> list[AgentState]:
-    """Return states in the order of pictures, from idle to the most active; more states come last."""
-    order = list(STATE_COLORS)
-    return sorted(states, key=lambda state: order.index(state) if state in order else state.code)
+    """Return the states of a platform in the order of pictures, from idle to the most active; more states come last."""
+    return [*STATE_COLORS, *(state for state in states if state not in STATE_COLORS)]
 
 
 @dataclass(frozen=True, repr=False)

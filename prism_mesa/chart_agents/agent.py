@@ -76,17 +76,12 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
         return Slot(self, name, self._charts[name])
 
     @property
-    def _single(self) -> Statechart:
+    def state(self) -> State:
+        """The state; you can set it, which runs no entry or exit and starts its ticks again."""
         if self.chart is None:
             names = ", ".join(map(repr, self.charts))
             raise AttributeError(f"{type(self).__name__} has several charts: use agent.states[name] ({names})")
-        return self.chart
-
-    @property
-    def state(self) -> State:
-        """The state; you can set it, which runs no entry or exit and starts its ticks again."""
-        chart = self._single if self.chart is None else self.chart
-        return chart.members[self._table.charts[""].codes[self._row]]
+        return self.chart.members[self._table.charts[""].codes[self._row]]
 
     @state.setter
     def state(self, state: State) -> None:

@@ -72,8 +72,9 @@ class ChartDefinition(Restorable):
         self.invariant = invariant
         self.oracle_enabled = oracle_enabled
         self.strict = strict
-        self._raised: dict[tuple[Transition, str], tuple[str, int]] = {}  # (transition, kind) -> first text, times
-        self._first_locations: dict[Transition, str] = {}
+        self._raised: dict[
+            tuple[Transition, str], tuple[str, int, str]
+        ] = {}  # first text, times, place
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
@@ -191,17 +192,18 @@ class ChartDefinition(Restorable):
         if self.strict:
             add_location_note(error, "guard", transition, agent)
             raise error
-        if transition not in self._first_locations:
-            self._first_locations[transition] = ", ".join(filter(None, (agent_location(agent), user_code_line(error))))
         key = transition, f"{type(error).__module__}.{type(error).__qualname__}"
-        first_text, n_errors = self._raised.get(key, (f"{transition}: {type(error).__name__}: {error}", 0))
-        self._raised[key] = first_text, n_errors + 1
+        if key not in self._raised:
+            location = ", ".join(filter(None, (agent_location(agent), user_code_line(error))))
+            self._raised[key] = f"{transition}: {type(error).__name__}: {error}", 0, location
+        text, n_errors, location = self._raised[key]
+        self._raised[key] = text, n_errors + 1, location
 
     @property
     def guard_errors(self) -> Counter[str]:
         """The number of errors of each guard and kind, by the first message of that kind."""
         errors: Counter[str] = Counter()
-        for text, n_errors in self._raised.values():
+        for text, n_errors, _ in self._raised.values():
             errors[text] += n_errors
         return errors
 
@@ -209,9 +211,8 @@ class ChartDefinition(Restorable):
         """Return the guards' errors, and which guards have not returned a value; transitions are saved as indices."""
         index = {t: i for i, t in reversed(list(enumerate(self.transitions)))}
         untried = [sorted(index[t] for t in cell.untried) for _, _, cell in self.all_cells()]
-        raised = [[index[t], kind, text, n_errors] for (t, kind), (text, n_errors) in self._raised.items()]
-        first = [[index[t], text] for t, text in self._first_locations.items()]
-        return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": raised, "first": first}
+        raised = [[index[t], kind, *entry] for (t, kind), entry in self._raised.items()]
+        return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": raised}
 
     def restore(self, stored: Mapping[str, Plain]) -> None:
         """Restore a snapshot; raise DataError if it belongs to another chart."""
@@ -219,9 +220,9 @@ class ChartDefinition(Restorable):
             raise DataError(f"{self.name}: differs from the chart of the run")
         for (_, _, cell), untried in zip(self.all_cells(), stored["untried"], strict=True):
             cell.untried = {self.transitions[index] for index in untried}
-        self._first_locations = {self.transitions[index]: str(text) for index, text in stored["first"]}
         self._raised = {
-            (self.transitions[index], str(kind)): (str(text), int(n)) for index, kind, text, n in stored["raised"]
+            (self.transitions[index], str(kind)): (str(text), int(n), str(location))
+            for index, kind, text, n, location in stored["raised"]
         }
 
     def failing_guards(self) -> list[FailingGuard]:
@@ -231,9 +232,9 @@ class ChartDefinition(Restorable):
         for transition in dict.fromkeys(self.transitions) if self._raised else ():
             entries = [entry for (t, _), entry in self._raised.items() if t == transition]
             if entries:
-                errors = tuple(text.removeprefix(f"{transition}: ") for text, _ in entries)
-                n_errors, location = sum(n for _, n in entries), self._first_locations.get(transition, "")
-                failing.append(FailingGuard(transition, n_errors, transition in untried, errors, location))
+                errors = tuple(text.removeprefix(f"{transition}: ") for text, _, _ in entries)
+                n_errors = sum(n for _, n, _ in entries)
+                failing.append(FailingGuard(transition, n_errors, transition in untried, errors, entries[0][2]))
         return failing
 
 

@@ -59,14 +59,14 @@ class Slot:
         """Yield the cells of the triggers that apply in this tick, in order, and their guards' values."""
         state, table, ticks_in_state = self.state, self.agent._table, self.ticks_in_state
         timers, cells = self.chart.timed[state], self.chart.cells
-        for trigger, ticks in timers.waits:
+        for trigger, ticks in timers.waits.items():
             if ticks_in_state >= self._ticks_to_wait(trigger, ticks):
                 yield cells[trigger][state], self._evaluate(cells[trigger][state], context)
-        for trigger, condition in timers.conditions:
+        for trigger, condition in timers.conditions.items():
             if self._evaluate(condition, context).key != FALSE:
                 yield cells[trigger][state], self._evaluate(cells[trigger][state], context)
         if timers.rates:
-            rated = [(rate, cells[trigger][state]) for trigger, rate in timers.rates]
+            rated = [(rate, cells[trigger][state]) for trigger, rate in timers.rates.items()]
             nodes = [self._evaluate(cell, context) for _, cell in rated]
             hazards = [self._hazard(*rated[i], node, context) for i, node in enumerate(nodes)]
             made = int(self._columns.made[self.agent._row])

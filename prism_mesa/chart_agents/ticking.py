@@ -74,13 +74,13 @@ class _ChartTick:
     def _tick_state(self, state: State, left: Rows) -> None:
         """Let agents in a state find their transition; `left` are the positions of those that have found none."""
         timers, cells = self.chart.timed[state], self.chart.cells
-        for trigger, ticks in timers.waits:
+        for trigger, ticks in timers.waits.items():
             is_due = self._in_state[left] >= self._ticks_to_wait(state, trigger, ticks, left)
             left = self._fire(cells[trigger][state], left, is_due)
-        for trigger, condition in timers.conditions:
+        for trigger, condition in timers.conditions.items():
             left = self._fire(cells[trigger][state], left, self._keys(condition, left) != FALSE)
         if timers.rates and len(left):
-            self._fire_rates([(rate, cells[trigger][state]) for trigger, rate in timers.rates], left)
+            self._fire_rates([(rate, cells[trigger][state]) for trigger, rate in timers.rates.items()], left)
 
     def _fire(self, cell: Cell, left: Rows, applies: Mask) -> Rows:
         """Fire a trigger on those of `left` to whom it applies; return those for whom nothing is enabled."""

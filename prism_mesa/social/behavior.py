@@ -246,7 +246,8 @@ def _require_platform_chart(chart: Statechart) -> None:
         if getattr(chart.hierarchy, name):
             raise ChartError(f"{chart.name}: {name} has no meaning on the platform; use actions of transitions")
     for transition in chart.transitions:
-        if isinstance(transition.guard, Expression) and transition.guard.reads_model:
+        fields = transition.guard.fields if isinstance(transition.guard, Expression) else ()
+        if any(name.startswith("model.") for name in fields):
             raise ChartError(f"{chart.name}: {transition}: F.model cannot be read on the platform; use an attribute")
         if transition.timing is not None:
             advice = "use an event, or timeouts={state: ticks}"

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -72,15 +72,15 @@ class ChartDefinition(Restorable):
         self.invariant = invariant
         self.oracle_enabled = oracle_enabled
         self.strict = strict
-        self._raised: dict[
-            tuple[Transition, str], tuple[str, int, str]
-        ] = {}  # first text, times, place
+        self._raised: dict[tuple[Transition, str], tuple[str, int, str]] = {}  # first text, times, place
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
         self.declared = tuple(transitions)
         self.transitions = self._number_rates([part for declared in transitions for part in self._split(declared)])
-        self.timed = {state: StateTimers.of(state, self.transitions, self.timeouts) for state in self.ordered_states}
+        self.timed = {state: StateTimers() for state in self.ordered_states}
+        for t in self.transitions:
+            self.timed[t.source].add(t, self.timeouts.get(t.source))
         self.triggers = tuple(dict.fromkeys([*triggers, *(t.trigger for t in self.transitions)]))
         self.state_bits = (len(self.members) - 1).bit_length()
         self._trigger_codes = {trigger: code for code, trigger in enumerate(self.triggers)}
@@ -238,35 +238,32 @@ class ChartDefinition(Restorable):
         return failing
 
 
-@dataclass(frozen=True)
+@dataclass
 class StateTimers:
     """The triggers in time of a state, in list order.
 
     Attributes:
-        waits: Triggers with the number of ticks; None for a timeout after each agent's `timeout_threshold`.
-        conditions: Triggers with their conditions, each as the guard of a cell.
-        rates: Triggers with their rates.
+        waits: The number of ticks of each trigger; None for a timeout after each agent's `timeout_threshold`.
+        conditions: The condition of each trigger, as the guard of a cell.
+        rates: The rate of each trigger.
     """
 
-    waits: tuple[tuple[str, int | Exponential | None], ...]
-    conditions: tuple[tuple[str, Cell], ...]
-    rates: tuple[tuple[str, Rate], ...]
+    waits: dict[str, int | Exponential | None] = field(default_factory=dict)
+    conditions: dict[str, Cell] = field(default_factory=dict)
+    rates: dict[str, Rate] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, state: State, transitions: Iterable[Transition], timeouts: Mapping[State, int]) -> "StateTimers":
-        """Return the timers of a state of a chart."""
-        timings = {t.trigger: t.timing for t in transitions if t.source is state}
-        waits = {name: timing.ticks for name, timing in timings.items() if isinstance(timing, After)}
-        waits_or_timeout = {TIMEOUT: timeouts.get(state)} if TIMEOUT in timings else {}
-        return cls(
-            tuple((name, (waits | waits_or_timeout)[name]) for name in timings if name in waits or name == TIMEOUT),
-            tuple(
-                (name, Cell((Transition(name, state, state, timing.condition),), oracle_enabled=True))
-                for name, timing in timings.items()
-                if isinstance(timing, When)
-            ),
-            tuple((name, timing) for name, timing in timings.items() if isinstance(timing, Rate)),
-        )
+    def add(self, t: Transition, timeout: int | None) -> None:
+        """Add the trigger of a transition, if it is one in time."""
+        match t.timing:
+            case After(ticks):
+                self.waits[t.trigger] = ticks
+            case When(condition):
+                guard = Transition(t.trigger, t.source, t.source, condition)
+                self.conditions[t.trigger] = Cell((guard,), oracle_enabled=True)
+            case Rate():
+                self.rates[t.trigger] = t.timing
+        if t.trigger == TIMEOUT:
+            self.waits[TIMEOUT] = timeout
 
 
 class StatechartParams(Params):

@@ -74,11 +74,6 @@ class Expression:
         """Whether the expression reads a field of the context."""
         return any(name.startswith("post.") for name in self.fields)
 
-    @property
-    def reads_model(self) -> bool:
-        """Whether the expression reads a field of the model."""
-        return any(name.startswith("model.") for name in self.fields)
-
     @cached_property
     def constants(self) -> frozenset[float | str]:
         """The numbers and strings in the expression."""

@@ -55,6 +55,12 @@ class Rate:
     value: Number
     is_probability: bool = False
 
+    def __post_init__(self) -> None:
+        if isinstance(self.value, bool | str) or not (isinstance(self.value, int | float) or callable(self.value)):
+            raise ChartError(f"{self}: give a number, an expression over F, or a callable (agent, context)")
+        if isinstance(self.value, int | float):
+            self.hazard_at(self.value, "trigger")
+
     def __str__(self) -> str:
         return f"{'probability' if self.is_probability else 'rate'}({_text(self.value)})"
 
@@ -100,12 +106,12 @@ def rate(value: Number) -> Rate:
 
     In a tick something fires with probability 1 - exp(-sum of the rates), and each with its share of the sum.
     """
-    return _checked(Rate(value))
+    return Rate(value)
 
 
 def probability(value: Number) -> Rate:
     """Return a trigger with a probability per tick, which is the rate -log(1 - probability)."""
-    return _checked(Rate(value, is_probability=True))
+    return Rate(value, is_probability=True)
 
 
 def when(condition: Expression | Callable[[Any, Any], bool]) -> When:
@@ -113,14 +119,6 @@ def when(condition: Expression | Callable[[Any, Any], bool]) -> When:
     if not callable(condition):
         raise ChartError(f"when({condition!r}): give an expression over F, or a callable (agent, context)")
     return When(condition)
-
-
-def _checked(trigger: Rate) -> Rate:
-    if isinstance(trigger.value, bool | str) or not (isinstance(trigger.value, int | float) or callable(trigger.value)):
-        raise ChartError(f"{trigger}: give a number, an expression over F, or a callable (agent, context)")
-    if isinstance(trigger.value, int | float):
-        trigger.hazard_at(trigger.value, "trigger")
-    return trigger
 
 
 def _text(value: object) -> str:

@@ -119,14 +119,15 @@ class Slot:
 
     def _restore_point(self) -> Callable[[], None]:
         """Return a function that restores the agent's row and history."""
-        columns, row, fields = self._columns, self.agent._row, self.agent._table.fields
+        columns, row, table = self._columns, self.agent._row, self.agent._table
         code, entered, history = columns.codes[row], columns.entered[row], [*columns.histories[row]]
-        values = {name: array[row] for name, array in fields.items()}
+        values = {name: array[row] for name, array in table.fields.items()}
 
         def restore() -> None:
+            columns = table.charts[self.name]
             columns.codes[row], columns.entered[row], columns.histories[row] = code, entered, history
             for name, value in values.items():
-                fields[name][row] = value
+                table.fields[name][row] = value
 
         return restore
 

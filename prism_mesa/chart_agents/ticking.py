@@ -167,18 +167,17 @@ class _ChartTick:
             return
         taken, rows = self.taken[positions], self.group.rows[positions]
         plain = {int(i): self.chart.transitions[i] for i in np.unique(taken)}
-        targets, moves = np.zeros(len(self._index), np.int64), np.zeros(len(self._index), self.chart.move_type)
+        targets = np.zeros(len(self._index), np.uint8)
         for i, transition in plain.items():
             targets[i] = self.chart.codes[transition.target]
-            moves[i] = self.chart.pack(transition.trigger, transition.source, transition.target)
         self.columns.states[rows] = targets[taken]
         self.columns.entered[rows] = self.columns.made[rows]
         depth, time = int(self.group.agents[0].max_history_depth), self.group.table.model.time
-        if depth:
-            changes = [i for i, transition in plain.items() if transition.target is not transition.source]
-            is_change = np.isin(taken, changes)
-            for row, move in zip(rows[is_change].tolist(), moves[taken[is_change]].tolist(), strict=True):
-                self.columns.record(row, (move, time, None), depth)
+        changes = {i: t for i, t in plain.items() if depth and t.target is not t.source}
+        entries = {i: (self.chart.pack(t.trigger, t.source, t.target), time, None) for i, t in changes.items()}
+        for row, i in zip(rows.tolist(), taken.tolist(), strict=True):
+            if i in entries:
+                self.columns.record(row, entries[i], depth)
 
     def take(self, position: int) -> None:
         """Let the agent in a position take its transition."""

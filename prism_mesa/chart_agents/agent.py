@@ -8,7 +8,7 @@ from typing import Any, Final
 import mesa
 
 from prism_mesa.chart_agents.slot import Slot
-from prism_mesa.chart_agents.table import ChartColumns, table_of, time_at
+from prism_mesa.chart_agents.table import ChartColumns, table_of
 from prism_mesa.errors import ChartError
 from prism_mesa.statechart import State, Statechart, StateTransition
 
@@ -108,11 +108,7 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
     @property
     def state_history(self) -> list[StateTransition]:
         """The last changes of state, oldest first; a unit of Mesa's time is a second from the start of 2000."""
-        entries: list[StateTransition] = []
-        for name, chart in self._charts.items():
-            for move, time, context in self._columns(name).histories[self._row]:
-                trigger, source, target = chart.unpack(move)
-                entries.append(StateTransition(source, target, trigger, time_at(time), context))
+        entries = [entry for name in self._charts for entry in self._columns(name).histories[self._row]]
         return sorted(entries, key=lambda entry: entry.timestamp)
 
     def fire(self, trigger: str, context: Any = None) -> Any:

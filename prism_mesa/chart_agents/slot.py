@@ -1,16 +1,17 @@
 """One agent in one of its charts: firing, ticking, taking transitions, and open choices."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from prism_mesa.chart_agents.table import ChartColumns
+from prism_mesa.chart_agents.table import ChartColumns, time_at
 from prism_mesa.errors import ChartError
 from prism_mesa.reasoner.question import PlacedQuestion
 from prism_mesa.statechart import State, Statechart, Transition
 from prism_mesa.statechart.selection import FALSE, Cell, Node, evaluate_guards
 from prism_mesa.statechart.timing import Exponential, Rate, pick, waiting_ticks
+from prism_mesa.statechart.transitions import history_entry
 from prism_mesa.statechart.users_code import entered_state, run_effects
 
 
@@ -113,9 +114,8 @@ class Slot:
         self.enter(target)
         agent, depth = self.agent, self.agent.max_history_depth
         if target is not transition.source and depth:
-            move = self.chart.pack(transition.trigger, transition.source, target)
-            kept = dict(context) if isinstance(context, Mapping) else None
-            self._columns.record(agent._row, (move, agent.model.time, kept), depth)
+            entry = history_entry(transition, target, time_at(agent.model.time), context)
+            self._columns.record(agent._row, entry, depth)
 
     def _restore_point(self) -> Callable[[], None]:
         """Return a function that restores the agent's row and history."""

@@ -1,19 +1,19 @@
 """The columns of a model's chart agents: states, ticks, and declared fields, with one row for each agent."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import AgentError
+from prism_mesa.statechart import StateTransition
 from prism_mesa.streams import Streams
 
 type Rows = npt.NDArray[np.int64]
-type Change = tuple[int, float, Mapping[str, Any] | None]
 
 _NAME: Final = "_chart_agents"
 _START: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -27,13 +27,13 @@ class ChartColumns:
         codes: The code of each agent's state; `states` is the same memory as an array.
         made: Number of ticks that the agent has made.
         entered: Number of ticks that the agent had made when it entered its state.
-        histories: The last changes of each agent: packed move (`Statechart.pack`), time, and context.
+        histories: The last changes of each agent.
     """
 
     def __init__(self, n: int) -> None:
         self.codes, self.made, self.entered = bytearray(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
         self.states = np.frombuffer(self.codes, np.uint8)
-        self.histories: list[list[Change]] = [[] for _ in range(n)]
+        self.histories: list[list[StateTransition]] = [[] for _ in range(n)]
 
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"states": None}
@@ -50,7 +50,7 @@ class ChartColumns:
         taken.histories[: len(old)] = [self.histories[row] for row in old]
         return taken
 
-    def record(self, row: int, change: Change, depth: int) -> None:
+    def record(self, row: int, change: StateTransition, depth: int) -> None:
         """Add a change to an agent's history, of which the last `depth` are kept."""
         history = self.histories[row]
         history.append(change)
@@ -135,6 +135,7 @@ def _model_seed(model: Any) -> int:
     return int(model.rng.integers(_MAX_SEED))
 
 
+@lru_cache(maxsize=16)
 def time_at(time: float) -> datetime:
     """Return the time of a change of state: one second after the start of 2000 for each unit of Mesa's time."""
     return _START + timedelta(seconds=time)

@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.chart_agents.slot import OpenChoice, ask, timeout_threshold, wait_purpose
-from prism_mesa.chart_agents.table import AgentTable, Rows
+from prism_mesa.chart_agents.table import AgentTable, Rows, time_at
 from prism_mesa.errors import AgentError, ChartError
 from prism_mesa.statechart import Expression, State, Statechart, Transition
 from prism_mesa.statechart.batch import Codes, ColumnReader, guard_keys, outcomes_of
 from prism_mesa.statechart.selection import FALSE, Cell
 from prism_mesa.statechart.timing import Exponential, Rate, picks, waiting_ticks
+from prism_mesa.statechart.transitions import history_entry
 
 type Mask = npt.NDArray[np.bool_]
 type Floats = npt.NDArray[np.float64]
@@ -172,9 +173,9 @@ class _ChartTick:
             targets[i] = self.chart.codes[transition.target]
         self.columns.states[rows] = targets[taken]
         self.columns.entered[rows] = self.columns.made[rows]
-        depth, time = int(self.group.agents[0].max_history_depth), self.group.table.model.time
+        depth, time = int(self.group.agents[0].max_history_depth), time_at(self.group.table.model.time)
         changes = {i: t for i, t in plain.items() if depth and t.target is not t.source}
-        entries = {i: (self.chart.pack(t.trigger, t.source, t.target), time, None) for i, t in changes.items()}
+        entries = {i: history_entry(t, t.target, time, None) for i, t in changes.items()}
         for row, i in zip(rows.tolist(), taken.tolist(), strict=True):
             if i in entries:
                 self.columns.record(row, entries[i], depth)

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-import numpy as np
 from markupsafe import Markup
 from pydantic import Field
 
@@ -35,7 +34,6 @@ class ChartDefinition(Restorable):
         hierarchy: The nested states.
         declared: The transitions as given; `transitions` are between single states.
         timed: The triggers in time of each state.
-        state_bits: Number of bits of a state in a packed change (`pack`), whose type is `move_type`.
         triggers: The distinct triggers: those that were passed, so that several charts number them alike, and then
             those of `transitions`, in order.
         cells: The transitions by trigger and state; each cell selects among its transitions.
@@ -82,9 +80,6 @@ class ChartDefinition(Restorable):
         for t in self.transitions:
             self.timed[t.source].add(t, self.timeouts.get(t.source))
         self.triggers = tuple(dict.fromkeys([*triggers, *(t.trigger for t in self.transitions)]))
-        self.state_bits = (len(self.members) - 1).bit_length()
-        self._trigger_codes = {trigger: code for code, trigger in enumerate(self.triggers)}
-        self.move_type = np.min_scalar_type(max(256, (len(self.triggers) << 2 * self.state_bits) - 1))
         self.cells = build_cells(self.transitions, oracle_enabled)
 
     def find_state(self, state: Any, where: object) -> State:
@@ -113,17 +108,6 @@ class ChartDefinition(Restorable):
         if not transitions:
             raise ChartError(f"{self.name}: {transition}: the target is the chart's only state")
         return transitions
-
-    def pack(self, trigger: str, source: State, target: State) -> int:
-        """Return a change of state as a number, with the index of the trigger in the first bits."""
-        codes = self.codes[source] << self.state_bits | self.codes[target]
-        return self._trigger_codes[trigger] << 2 * self.state_bits | codes
-
-    def unpack(self, move: int) -> tuple[str, State, State]:
-        """Return the trigger and the states of a packed change."""
-        bits = self.state_bits
-        source, target = move >> bits & (1 << bits) - 1, move & (1 << bits) - 1
-        return self.triggers[move >> 2 * bits], self.members[source], self.members[target]
 
     def _find_node(self, state: Any, where: object) -> Any:
         return state if self.hierarchy.is_parent(state) else self.find_state(state, where)

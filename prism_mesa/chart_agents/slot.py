@@ -115,7 +115,7 @@ class Slot:
         agent, depth = self.agent, self.agent.max_history_depth
         if target is not transition.source and depth:
             entry = history_entry(transition, target, time_at(agent.model.time), context)
-            self._columns.record(agent._row, entry, depth)
+            self._columns.record([agent._row], entry, depth)
 
     def _restore_point(self) -> Callable[[], None]:
         """Return a function that restores the agent's row and history."""

@@ -50,12 +50,13 @@ class ChartColumns:
         taken.histories[: len(old)] = [self.histories[row] for row in old]
         return taken
 
-    def record(self, row: int, change: StateTransition, depth: int) -> None:
-        """Add a change to an agent's history, of which the last `depth` are kept."""
-        history = self.histories[row]
-        history.append(change)
-        if len(history) > depth:
-            del history[:-depth]
+    def record(self, rows: Iterable[int], change: StateTransition, depth: int) -> None:
+        """Add a change to the histories of some agents, of which the last `depth` are kept."""
+        for row in rows:
+            history = self.histories[row]
+            history.append(change)
+            if len(history) > depth:
+                del history[:-depth]
 
 
 class AgentTable:

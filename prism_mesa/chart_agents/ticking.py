@@ -163,22 +163,13 @@ class _ChartTick:
 
     def enter(self) -> None:
         """Let all agents take their transitions, which have no effects."""
-        positions = np.flatnonzero(self.taken != _NOTHING)
-        if not len(positions):
-            return
-        taken, rows = self.taken[positions], self.group.rows[positions]
-        plain = {int(i): self.chart.transitions[i] for i in np.unique(taken)}
-        targets = np.zeros(len(self._index), np.uint8)
-        for i, transition in plain.items():
-            targets[i] = self.chart.codes[transition.target]
-        self.columns.states[rows] = targets[taken]
-        self.columns.entered[rows] = self.columns.made[rows]
         depth, time = int(self.group.agents[0].max_history_depth), time_at(self.group.table.model.time)
-        changes = {i: t for i, t in plain.items() if depth and t.target is not t.source}
-        entries = {i: history_entry(t, t.target, time, None) for i, t in changes.items()}
-        for row, i in zip(rows.tolist(), taken.tolist(), strict=True):
-            if i in entries:
-                self.columns.record(row, entries[i], depth)
+        for i in np.unique(self.taken[self.taken != _NOTHING]).tolist():
+            transition, rows = self.chart.transitions[i], self.group.rows[self.taken == i]
+            self.columns.states[rows] = self.chart.codes[transition.target]
+            self.columns.entered[rows] = self.columns.made[rows]
+            if depth and transition.target is not transition.source:
+                self.columns.record(rows.tolist(), history_entry(transition, transition.target, time, None), depth)
 
     def take(self, position: int) -> None:
         """Let the agent in a position take its transition."""

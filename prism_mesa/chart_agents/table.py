@@ -110,7 +110,7 @@ class AgentTable:
     def free(self, agent: Any) -> None:
         """Give an agent that leaves the model a table of its own, and free its row."""
         row, table = agent._row, copy(self)
-        table.groups, table.ids = {}, self.ids[[row]]
+        table.groups, table.ids, table.is_ticking = {}, self.ids[[row]], False
         table.fields = {name: array[[row]] for name, array in self.fields.items()}
         table.charts = {name: columns.take([row]) for name, columns in self.charts.items()}
         agent._table, agent._row = table, 0

@@ -44,8 +44,10 @@ def _read_node(chart: "ChartDefinition", node: Node) -> dict[str, Any]:
         if t.target is None:
             state["description"] = f"An oracle may choose on {t.trigger}."
             continue
-        target = t.placement.recalled or t.placement.target or t.target
-        path = ".".join(_path(chart, target)) + (_HISTORY if t.placement.recalled else "")
+        recalled, target = t.placement.recalled, t.placement.recalled or t.placement.target or t.target
+        if recalled in hierarchy.ancestors(node):  # the state that is left is the one to recall
+            recalled, target = "", node
+        path = ".".join(_path(chart, target)) + (_HISTORY if recalled else "")
         arrow = {"target": f"#{chart.name}.{path}"}
         arrow |= {"guard": t.guard_label} if t.guard is not None else {}
         arrow |= {"actions": function_name(t.action)} if t.action is not None else {}

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from prism_mesa import F, Statechart, Transition, after, draw_chart, exponential, rate, when
@@ -97,7 +97,17 @@ def charts_without_guards(draw):
     return Statechart(states, transitions, states[0], nested=nested, history=set(nested) & draw(st.sets(st.just("p"))))
 
 
+RECALLED = Statechart(
+    ["s0", "s1", "s2"],
+    [Transition("a", "s0", "s2"), Transition("a", "s2", "p")],
+    "s0",
+    nested={"p": ["s1", "s2"]},
+    history={"p"},
+)
+
+
 @settings(deadline=None, max_examples=40)
+@example(RECALLED, ["a", "a"])
 @given(charts_without_guards(), st.lists(st.sampled_from(["a", "b"]), max_size=8))
 def test_another_library_reads_our_scxml_and_fires_alike(chart, events):
     processor = pytest.importorskip("statemachine.io.scxml.processor").SCXMLProcessor()

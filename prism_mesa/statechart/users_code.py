@@ -69,16 +69,21 @@ def take_transition(transition: Transition, agent: Any, context: Any, now: datet
     history, depth = agent.state_history, agent.max_history_depth or 0
     if depth < 0:
         raise ChartError(f"{transition}: max_history_depth is {depth!r}; give 0 (no history) or a whole number above 0")
-    target: State = entered_state(transition, agent) if transition.has_effects else transition.target
-    entry = None
+    has_effects, entry = transition.has_effects, None
+    target: State = entered_state(transition, agent) if has_effects else transition.target
     if depth and target is not transition.source:
         entry = history_entry(transition, target, now or getattr(agent, "now", None) or datetime.now(UTC), context)
-    if not transition.has_effects:
-        _enter(agent, target, entry, depth)
+    if has_effects:
+        if entry is not None and hasattr(history, "check"):
+            history.check(entry)
+        run_effects(transition, agent, context, partial(_enter, agent, target, entry, depth), _restore_point(agent))
         return target
-    if entry is not None and hasattr(history, "check"):
-        history.check(entry)
-    run_effects(transition, agent, context, partial(_enter, agent, target, entry, depth), _restore_point(agent))
+    if entry is not None:  # like `_enter`, without the time of a call
+        history.append(entry)
+    while len(history) > depth:
+        del history[0]
+    agent.state = target
+    agent.ticks_in_state = 0
     return target
 
 

@@ -11,10 +11,10 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats as Floats
+from prism_mesa.arrays import Ints, Mask
 from prism_mesa.kernels.draws import happens, last_redraws, mix, unit_at, units, write_bits
 
-type Floats = npt.NDArray[np.float64]
-type Ints = npt.NDArray[np.int64]
 type Key = int | npt.NDArray[np.integer]
 
 
@@ -85,7 +85,7 @@ class Streams:
         """Return the same number as `uniform` for one agent, but faster."""
         return float(unit_at(_purpose_key(self.seed, purpose), round_, agent))
 
-    def draw_events(self, purpose: str, probability: Floats, *, round_: int = 0) -> npt.NDArray[np.bool_]:
+    def draw_events(self, purpose: str, probability: Floats, *, round_: int = 0) -> Mask:
         """Return whether an event happens to agents 0, 1, 2, ..., given its probability for each agent."""
         return happens(self.key(purpose, round_, 0, 0), probability)
 

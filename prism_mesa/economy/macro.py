@@ -32,9 +32,10 @@ from typing import Any
 
 import numpy as np
 
+from prism_mesa.arrays import Floats
 from prism_mesa.economy.nations import NationParams
 from prism_mesa.economy.params import MacroParams
-from prism_mesa.economy.world import PAST_QUARTERS, Floats, Shocks, World
+from prism_mesa.economy.world import PAST_QUARTERS, Shocks, World
 from prism_mesa.errors import ConfigError
 
 

@@ -23,6 +23,7 @@ from typing import Any
 import mesa
 import numpy as np
 
+from prism_mesa.arrays import Floats
 from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent, propose_by_rule
 from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, quarter_rows
 from prism_mesa.economy.llm_agent import ReasonedAction, decide_all
@@ -35,7 +36,7 @@ from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.rules import RuleContext
 from prism_mesa.economy.state import EconomyState, NationDecision
 from prism_mesa.economy.validator import Judgement, judge
-from prism_mesa.economy.world import Floats, Shocks, World
+from prism_mesa.economy.world import Shocks, World
 from prism_mesa.errors import ConfigError, NotedWarning, format_count, one_line
 from prism_mesa.llm import LLMClient, make_llm_client
 from prism_mesa.llm.clients.event_loop import run_now

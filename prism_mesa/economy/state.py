@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Self
 
+from prism_mesa.arrays import Floats
 from prism_mesa.economy.llm_agent import Action, ReasoningChain
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.observation import NationState, PastDecision, compute_indicators, nation_states
 from prism_mesa.economy.reading import PolicyDecision, Reading
 from prism_mesa.economy.tables import Outcome
 from prism_mesa.economy.validator import Judgement
-from prism_mesa.economy.world import Floats, World
+from prism_mesa.economy.world import World
 from prism_mesa.markup import card_html, facts_html, html_or_repr
 
 

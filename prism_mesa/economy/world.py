@@ -4,9 +4,8 @@ from dataclasses import dataclass, fields
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
-type Floats = npt.NDArray[np.float64]
+from prism_mesa.arrays import Floats
 
 PAST_QUARTERS = 4
 """The number of past quarters in expectations and yearly growth, and of instalments of borrowing."""

@@ -6,17 +6,14 @@ from enum import Enum
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints
 from prism_mesa.domain import AgentState
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.params import Source
 from prism_mesa.reasoner.prompt import SOCIAL, Role
 from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, make_own_question, make_question
 from prism_mesa.statechart import State
-
-type Floats = npt.NDArray[np.float64]
-type Ints = npt.NDArray[np.int64]
 
 
 class Decider(ABC):

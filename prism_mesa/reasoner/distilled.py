@@ -16,12 +16,13 @@ from typing import Annotated, Any, Final, Literal, Self
 import numpy as np
 from pydantic import Field, model_validator
 
+from prism_mesa.arrays import Floats, Ints
 from prism_mesa.domain import AgentState
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.kernels.trees import LEAF, add_trees
 from prism_mesa.llm.params import Source
 from prism_mesa.params import Params, validate_params
-from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
+from prism_mesa.reasoner.batch import BatchReasoner
 from prism_mesa.reasoner.features import DECLARATION, FEATURES, LINEAR_NAMES, NAMES, feature_columns, linear_sum
 from prism_mesa.reasoner.question import DetailedChoices, PlacedQuestion
 from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns, rounded_table

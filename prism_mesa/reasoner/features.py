@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
+from prism_mesa.arrays import Floats
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
-from prism_mesa.reasoner.batch import Floats
 from prism_mesa.reasoner.question import DetailedChoices
 from prism_mesa.reasoner.rule import band_positions, rounded_table
 

@@ -27,11 +27,12 @@ from typing import Final
 
 import numpy as np
 
+from prism_mesa.arrays import Floats, Ints
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS, AgentState
 from prism_mesa.errors import one_line
 from prism_mesa.kernels.walking.world import Rule
 from prism_mesa.llm.params import Source
-from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
+from prism_mesa.reasoner.batch import BatchReasoner
 from prism_mesa.reasoner.params import RuleParams
 from prism_mesa.reasoner.question import DetailedChoices, OpenChoices, PlacedQuestion, Question
 

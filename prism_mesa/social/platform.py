@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Floats, Int32, Ints, Rows
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import AgentState, Post
 from prism_mesa.errors import DataError, format_count, one_line
@@ -34,7 +35,7 @@ from prism_mesa.social.state.groups import GroupCounts, Groups, assign_groups
 from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.opinions import Opinions
 from prism_mesa.social.state.outcomes import Outcomes
-from prism_mesa.social.state.population import IDENTITY_COLUMNS, NO_POST, History, Rows
+from prism_mesa.social.state.population import IDENTITY_COLUMNS, NO_POST, History
 from prism_mesa.social.state.posts import Posts, similarities, to_relevance
 from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import RecordedAgents
@@ -337,14 +338,14 @@ class Platform(Restorable):
         """Return the initial state of each agent."""
         return np.array([chart.initial.code for chart in self.charts])[self.kinds(rows)]
 
-    def count_states(self, rows: Rows) -> npt.NDArray[np.int64]:
+    def count_states(self, rows: Rows) -> Ints:
         """Return the number of agents of each kind in each state, shape (kinds, 1, states)."""
         n = len(self.states)
         codes = self.kinds(rows) * len(self.states) + self.population.state[rows]
         return np.bincount(codes, minlength=len(self.charts) * n).reshape(-1, 1, n)
 
     @property
-    def tick_counts(self) -> npt.NDArray[np.int64]:
+    def tick_counts(self) -> Ints:
         """Number of agents in each state at the end of each tick of this round, shape (ticks, states)."""
         return np.asarray(self.kind_counts.sum(axis=0))
 
@@ -438,7 +439,7 @@ class Platform(Restorable):
         stored = self.posts.attributes[posts], self.population.attributes[self.posts.author[posts]]
         return self.attributes.fill_views(self.posts.views(posts, authors, *values), *stored)
 
-    def utilities(self, readers: Rows, posts: Rows, similarities: Rows) -> npt.NDArray[np.float64]:
+    def utilities(self, readers: Rows, posts: Rows, similarities: Rows) -> Floats:
         """Return the utility of each post to its reader, given their similarities."""
         if not self.odds.params.sensitivity:
             return np.asarray(to_relevance(similarities))
@@ -452,7 +453,7 @@ class Platform(Restorable):
         state = self.posts, self.network, self.population.attributes, self.read_roots, self.marks
         return self.odds.explain(max(self.round, 0), reader, post, *state)
 
-    def roots_read(self, row: int) -> npt.NDArray[np.int32]:
+    def roots_read(self, row: int) -> Int32:
         """Return the roots that an agent has read or written and that feeds can still show, ascending."""
         passed = self.depths.passed_roots(np.array([row]), self.network, self.posts, max(self.round, 0))
         return np.union1d(self.exposure.agent_roots(row), passed.roots)

@@ -11,6 +11,7 @@ from typing import Any, Final, Self, overload
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Rows
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, AgentState, Post
 from prism_mesa.errors import AgentError, StateTypeError, format_count, one_line
 from prism_mesa.llm.text import clean_text
@@ -33,7 +34,7 @@ from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, SC
 from prism_mesa.social.round.follows import absence, note_decision, other_row
 from prism_mesa.social.round.questions import personalities, questions, to_archetype
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, pack_move, unpack_move
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, pack_move, unpack_move
 from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import TIMEOUT, Statechart, StateTransition, Transition, export_agent
 
@@ -86,7 +87,7 @@ class HistoryView(Sequence[StateTransition]):
         """Raise AgentError if `append` would raise it."""
         self._columns(value)
 
-    def _columns(self, value: StateTransition) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int32], Rows]:
+    def _columns(self, value: StateTransition) -> tuple[npt.NDArray[np.uint16], Int32, Rows]:
         platform = self._platform
         trigger = platform.trigger_code(value.trigger)
         if trigger < 0:

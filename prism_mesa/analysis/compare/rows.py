@@ -7,14 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from prism_mesa.arrays import Mask
 from prism_mesa.runs.run_files import read_batches, table_files, table_path
 
 type Row = dict[str, Any]
-type Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ def _row(part: pa.RecordBatch | None) -> Row | None:
     return None if part is None else dict(part[:1].to_pylist()[0])
 
 
-def _different_rows(left: pa.RecordBatch, right: pa.RecordBatch, columns: Sequence[str]) -> Bools:
+def _different_rows(left: pa.RecordBatch, right: pa.RecordBatch, columns: Sequence[str]) -> Mask:
     """Return which rows of two equally long parts differ; null equals null, and NaN equals NaN."""
     is_different = np.zeros(left.num_rows, bool)
     for name in columns:
@@ -107,5 +106,5 @@ def _comparable(a: pa.Array, b: pa.Array) -> tuple[pa.Array, pa.Array]:
     return a, b
 
 
-def _bool_array(values: pa.Array) -> Bools:
+def _bool_array(values: pa.Array) -> Mask:
     return np.asarray(values.to_numpy(zero_copy_only=False), bool)

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Ints
 from prism_mesa.domain import AgentState
 from prism_mesa.errors import DataError
 from prism_mesa.reasoner import Answer, PlacedQuestion, Question, Reasoner
@@ -18,9 +18,6 @@ from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import NO_PARENT
 from prism_mesa.streams import digest64
-
-type Floats = npt.NDArray[np.float64]
-type Ints = npt.NDArray[np.int64]
 
 MAX_FOLDS: Final = 4
 

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, make_training_set, split_blocks
 from prism_mesa.analysis.distill.fit import Kind, check_installed, fit_scores
+from prism_mesa.arrays import Floats
 from prism_mesa.domain import AgentState
 from prism_mesa.errors import DataError, one_line
 from prism_mesa.params import short_repr
@@ -29,8 +29,6 @@ from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.run_files import run_folder
-
-type Floats = npt.NDArray[np.float64]
 
 KINDS: Final[tuple[Kind, ...]] = ("logistic", "boosting")
 REPORT: Final = "report.json"

@@ -6,14 +6,13 @@ The training data have one row per answer and option, weighted by the LLM's prob
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints
 from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.extras import install_hint
 from prism_mesa.reasoner.distilled import LinearScore, TreeScore
 from prism_mesa.reasoner.features import with_products
 
-type Floats = npt.NDArray[np.float64]
 type Kind = Literal["logistic", "boosting"]
 type Scores = list[LinearScore | TreeScore]
 
@@ -64,7 +63,7 @@ def fit_scores(kind: Kind, columns: Floats, observed: Floats) -> Scores:
         return _logistic(columns, observed) if kind == "logistic" else _boosting(columns, observed)
 
 
-def _repeat_rows(rows: Floats, observed: Floats) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
+def _repeat_rows(rows: Floats, observed: Floats) -> tuple[Floats, Ints, Floats]:
     """Repeat all rows for each option; return the rows, their options and their weights."""
     n, k = observed.shape
     weights = (1 - SMOOTHING) * observed + SMOOTHING / k

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from prism_mesa.analysis.explain.follows import agent_label
 from prism_mesa.analysis.explain.scores import Candidates, RepeatFactors, ScoredCandidates, explain_scores, lower_score
+from prism_mesa.arrays import Floats, Ints, Mask
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.feeds.outbox import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE, USER_SCORES
@@ -20,8 +20,6 @@ from prism_mesa.social.round.acts import feed_acts, hidden_from
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.feeds import RankInputs, discover, make_outbox, make_scoring
 from prism_mesa.social.state.posts import RESHARE
-
-type Ints = npt.NDArray[np.int64]
 
 
 @dataclass
@@ -97,7 +95,7 @@ class RankedFeed:
             self.scored = self.scored.with_added(shift[self.listed_indices])
         self.order, self.repeat_factors = self._rank_candidates()
 
-    def _list_candidates(self) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    def _list_candidates(self) -> tuple[Ints, Mask]:
         """Return all candidates (-1 for an empty draw), and whether the agent follows their authors."""
         platform, reader = self.model.platform, np.array([self.row], np.int32)
         if not self.outbox.n:
@@ -108,7 +106,7 @@ class RankedFeed:
         _, post, is_followed = RankInputs(audience, self.outbox, self.scoring).list_all(reader)
         return post.astype(np.int64), is_followed
 
-    def _added_scores(self, post: Ints, is_followed: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    def _added_scores(self, post: Ints, is_followed: Mask) -> Floats:
         """Return what acts of the platform add to the score of each candidate, -inf to leave it out."""
         added, rows = np.zeros(len(post)), np.flatnonzero(post >= 0)
         if len(self.acts.reader_bits):
@@ -118,7 +116,7 @@ class RankedFeed:
             added += self.acts.pair_shift(np.full(len(post), self.row, np.int32), post.astype(np.int32), is_followed)
         return added
 
-    def _can_show(self, post: Ints) -> npt.NDArray[np.bool_]:
+    def _can_show(self, post: Ints) -> Mask:
         platform, posts = self.model.platform, self.model.posts
         root = posts.root[post]
         is_new = ~np.isin(root, platform.roots_read(self.row)) & (posts.author[root] != self.row)
@@ -147,7 +145,7 @@ class RankedFeed:
             order = order[np.lexsort((post[order], score[order].astype(np.float32)))[::-1]]
         return order, [repeat_factors[index] for index in order.tolist()]
 
-    def _groupings(self) -> Iterator[tuple[str, Ints, npt.NDArray[np.float64]]]:
+    def _groupings(self) -> Iterator[tuple[str, Ints, Floats]]:
         """Yield the groupings in which repeated posts score less: name, group of each candidate, and factors."""
         author, scoring = self.model.posts.author, self.scoring
         yield "author", author[self.candidates.post].astype(np.int64), scoring.diversity

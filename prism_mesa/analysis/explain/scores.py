@@ -7,6 +7,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Mask, Rows
 from prism_mesa.kernels.feeds.outbox import Outbox
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.llm.text import NAME_CAP, clean_text
@@ -16,10 +17,8 @@ from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
 from prism_mesa.social.round.feeds import engagement_rates
 from prism_mesa.social.state.feeds import UserFeed
 from prism_mesa.social.state.groups import NO_GROUPS
-from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import to_relevance
 
-type Floats = npt.NDArray[np.float64]
 type RepeatFactors = tuple[tuple[float, str], ...]
 """Factors for repeated posts by the same author or group, each with its reason."""
 
@@ -37,7 +36,7 @@ class Candidates:
     outbox: Outbox
     scoring: Scoring
     post: Rows
-    is_followed: npt.NDArray[np.bool_]
+    is_followed: Mask
 
     @property
     def readers(self) -> Rows:

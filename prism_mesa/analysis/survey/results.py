@@ -9,9 +9,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.analysis.survey.questionnaire import SurveyQuestion
+from prism_mesa.arrays import Floats, Ints, Mask
 from prism_mesa.tables import Column, TableSchema, index_tables
-
-type Floats = npt.NDArray[np.float64]
 
 MIN_AGENTS: Final = 10
 """Smallest sample with an interval; the mean of a smaller sample is too far from normal."""
@@ -82,7 +81,7 @@ class Replies:
 
     question: SurveyQuestion
     n: int
-    first_options: npt.NDArray[np.int64] | None = None
+    first_options: Ints | None = None
     probabilities: Floats = field(init=False)
     texts: tuple[list[str | None], list[str | None]] = field(init=False)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
@@ -98,7 +97,7 @@ class Replies:
         else:
             self.texts[wave][agent_index] = str(answer)
 
-    def answered_mask(self, wave: int) -> npt.NDArray[np.bool_]:
+    def answered_mask(self, wave: int) -> Mask:
         """Return which agents answered, shape (agents,)."""
         if self.question.options:
             return ~np.isnan(self.probabilities[wave, :, 0])
@@ -132,7 +131,7 @@ def means_table(replies: Sequence[Replies]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=MEANS.names).astype(types)
 
 
-def answer_columns(replies: Sequence[Replies], agents: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
+def answer_columns(replies: Sequence[Replies], agents: Ints) -> dict[str, list[Any]]:
     """Return all answers as the columns of `ANSWERS`."""
     columns: dict[str, list[Any]] = {name: [] for name in ANSWERS.names}
     for reply in replies:

@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from prism_mesa.arrays import Rows
 from prism_mesa.deliberation import (
     AgentErrorEvent,
     AgentTextEvent,
@@ -41,7 +42,7 @@ from prism_mesa.social.content.activity import (
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.questions import personalities
-from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.state.population import NO_POST
 
 _SHORT: Final = "one or two short sentences in your own voice"
 TASKS: Final = {

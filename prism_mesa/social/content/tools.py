@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from prism_mesa.arrays import Rows
 from prism_mesa.deliberation import ToolRegistry
 from prism_mesa.deliberation.conversation import quote_data
 from prism_mesa.domain import ACTIONS, ActionName
@@ -32,7 +33,7 @@ from prism_mesa.social.round.effects import note_engagement, read_posts
 from prism_mesa.social.round.engagements import has_engaged
 from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, TOOL, UNBLOCK, UNFOLLOW, UNMUTE
 from prism_mesa.social.round.follows import note_decision, other_row
-from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.state.population import NO_POST
 
 MAX_POSTS: Final = 5
 """Maximum number of posts from a search, and of replies in a thread."""

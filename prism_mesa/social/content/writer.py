@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from prism_mesa.arrays import Rows
 from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.text import clean_text
@@ -15,7 +16,6 @@ from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform, Writer
 from prism_mesa.social.round.engagements import new_engagements
 from prism_mesa.social.state.events import TemplateTexts, engagement_keys
-from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import WORDS_CAP
 
 TEXTS_SHARE: Final = 0.5

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Floats, Int32, Mask, Rows
 from prism_mesa.domain import ACTIONS, Post
 from prism_mesa.errors import ConfigError
 from prism_mesa.kernels.commit.orders import new_post_keys
@@ -22,12 +23,12 @@ from prism_mesa.social.params import InterventionParams, SocialParams
 from prism_mesa.social.params.interventions import COMMUNITY, DelayParams, FilterParams, PostActParams, draft_expression
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, CandidateColumns, PostColumns
-from prism_mesa.social.round.feeds import NO_FEED_ACTS, FeedActs, Int32
+from prism_mesa.social.round.feeds import NO_FEED_ACTS, FeedActs
 from prism_mesa.social.state.act_state import CONTROL, NOT_ASSIGNED, NOT_ELIGIBLE, NOT_MET, NOT_SUSPENDED, TREATED
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.events import REPLY as REPLY_ACTION
-from prism_mesa.social.state.feeds import FEED_ACTS, Mask, is_true, read_expression, readable_fields, select_targets
-from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, Rows
+from prism_mesa.social.state.feeds import FEED_ACTS, is_true, read_expression, readable_fields, select_targets
+from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED
 from prism_mesa.social.state.posts import NO_PARENT, POST_COUNTERS, REPLY
 from prism_mesa.social.tables import DONE
 from prism_mesa.statechart.checks import suggest_field
@@ -251,7 +252,7 @@ def _meet_posts(platform: Platform, index: int, act: InterventionParams, params:
     new = roots[due[roots] == NOT_MET]
     if params.posts is not None:
         new = new[is_true(params.posts, len(new), _columns_of_posts(platform, new))]
-    hours: npt.NDArray[np.float64] | float
+    hours: Floats | float
     if isinstance(params.delay, DelayParams):
         normals = platform.streams.normal(f"delay {draw_key(act)}", posts.key[new].view(np.int64))
         hours = params.delay.median * np.exp(params.delay.sigma * normals)
@@ -371,7 +372,7 @@ def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
     pair_bits = np.uint32(sum(int(bit) for bit, *_ in for_pairs))
     reader_bits &= np.bitwise_or.reduce(post_bits, initial=pair_bits)  # other acts change nothing
 
-    def pair_shift(readers: Int32, posts: Int32, is_followed: Mask) -> npt.NDArray[np.float64]:
+    def pair_shift(readers: Int32, posts: Int32, is_followed: Mask) -> Floats:
         total, rows = np.zeros(len(posts)), np.flatnonzero(posts != NO_POST)
         agents, bits = AgentColumns(platform, readers[rows]), reader_bits[readers[rows]]
         columns = CandidateColumns(platform, readers[rows], posts[rows], is_followed[rows])

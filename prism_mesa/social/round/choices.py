@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints, Mask, Rows
 from prism_mesa.domain import AgentState
 from prism_mesa.errors import ConfigError, format_count
 from prism_mesa.reasoner import (
@@ -31,11 +31,9 @@ from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.questions import prompt_matches, questions
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
-from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.state.population import NO_POST
 from prism_mesa.statechart import Statechart
-from prism_mesa.streams import Floats, digest64
-
-type Codes = npt.NDArray[np.int64]
+from prism_mesa.streams import digest64
 
 FALLBACK_KEY: Final = "reasoner.max_fallback_share"
 NO_CHANGE: Final = -1
@@ -48,10 +46,10 @@ class TickAnswers:
     """The answers to the questions of one tick, as columns; `rows` ascend."""
 
     tick: int
-    rows: Codes
-    triggers: Codes
-    posts: Codes
-    targets: Codes
+    rows: Ints
+    triggers: Ints
+    posts: Ints
+    targets: Ints
 
     def take(self, rows: slice | Rows) -> "TickAnswers":
         """Return some of the answers."""
@@ -67,7 +65,7 @@ def ask(
     options: Rows,
     option_sets: tuple[tuple[AgentState, ...], ...],
     ticks: Rows | int | None = None,
-) -> Codes:
+) -> Ints:
     """Return the code of each agent's next state, `NO_CHANGE`, or `PENDING` if an LLM was asked.
 
     Args:
@@ -112,7 +110,7 @@ def _answer_in_batch(
     option_sets: tuple[tuple[AgentState, ...], ...],
     draws: Floats,
     indices: Rows,
-    targets: Codes,
+    targets: Ints,
 ) -> None:
     """Write answers into `targets` for the open choices at `indices`, which do not go to an LLM."""
     reasoner = platform.reasoner.batch_reasoner
@@ -136,7 +134,7 @@ def needs_no_llm(platform: Platform) -> bool:
     return platform.reasoner.batch_reasoner is not None and not platform.reasoner.llm_share
 
 
-def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.bool_]:
+def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> Mask:
     """Return which open choices go to the LLM; keyed draws decide."""
     share = platform.reasoner.llm_share
     if share in (0, 1):
@@ -231,7 +229,7 @@ def _detailed_choices(columns: OpenChoices, agents: AgentColumns, posts: PostCol
     rows_with_post = np.flatnonzero(posts.posts != NO_POST)
     with_post = posts.take(rows_with_post)
 
-    def column(name: str) -> Codes:
+    def column(name: str) -> Ints:
         values = np.zeros(len(agents.rows), np.int64)
         if len(rows_with_post):
             values[rows_with_post] = (

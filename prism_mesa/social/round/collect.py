@@ -8,12 +8,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Rows
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import order_by_tick
 from prism_mesa.social.params.accounts import ACCOUNT
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import seen_labels
-from prism_mesa.social.state.population import Rows, unpack_codes
+from prism_mesa.social.state.population import unpack_codes
 from prism_mesa.social.tables import ROUND_COUNTS
 
 ROUND_FIELDS: Final = tuple(column.name for column in ROUND_COUNTS)

@@ -7,16 +7,15 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Mask, Rows
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.kernels.matching import match_pairs
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.feeds import Int32, Scorer
+from prism_mesa.social.round.feeds import Scorer
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.feeds import UserFeed
-from prism_mesa.social.state.population import NO_POST, Categories, Population, Rows
+from prism_mesa.social.state.population import NO_POST, Categories, Population
 from prism_mesa.social.state.posts import POST_COUNTERS, to_relevance
-
-type Bools = npt.NDArray[np.bool_]
 
 _STORED_FIELDS: Final = ("ticks_in_state", "scripted")
 _DERIVED_FIELDS: Final[dict[str, Callable[[Population, Rows], Any]]] = {
@@ -135,7 +134,7 @@ class CandidateColumns(PostColumns):
     author), and `author_followers`.
     """
 
-    def __init__(self, platform: Platform, readers: Rows, posts: Rows, is_followed: Bools) -> None:
+    def __init__(self, platform: Platform, readers: Rows, posts: Rows, is_followed: Mask) -> None:
         super().__init__(platform, readers, posts)
         self._is_followed = is_followed
 
@@ -168,7 +167,7 @@ def make_scorer(platform: Platform, feed: UserFeed | None) -> Scorer | None:
     if feed is None:
         return None
 
-    def score(readers: Int32, posts: Int32, is_followed: Bools) -> npt.NDArray[np.float64]:
+    def score(readers: Int32, posts: Int32, is_followed: Mask) -> Floats:
         scores, rows_with_post = np.zeros(len(posts)), np.flatnonzero(posts != NO_POST)
         if len(rows_with_post) < len(posts):
             readers, posts, is_followed = readers[rows_with_post], posts[rows_with_post], is_followed[rows_with_post]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from prism_mesa.arrays import Rows
 from prism_mesa.domain import ACTIONS, AgentState
 from prism_mesa.kernels.utility import first_giving_up
 from prism_mesa.social.behavior import ACTION_INDICES, COMPOSING, SEES_POST, STATES_WITHOUT_POST
@@ -18,7 +19,7 @@ from prism_mesa.social.round.acts import review_drafts
 from prism_mesa.social.round.engagements import engagement_key, has_engaged
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.events import REPLY
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, Rows, pack_move
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, pack_move
 from prism_mesa.statechart import Expression
 
 _FIELDS: Final = (*(f.name for f in fields(Population) if f.name not in ("ids", "names", "numbers")), *AGENT_FIELDS)

@@ -6,6 +6,7 @@ and tools learn at once that an engagement would be a repeat.
 
 import numpy as np
 
+from prism_mesa.arrays import Int32, Keys, Mask, Rows
 from prism_mesa.kernels.commit.orders import (
     counting_argsort,
     engagement_keys,
@@ -18,8 +19,8 @@ from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import active_acts, note_acts, targets
 from prism_mesa.social.state import posts as posts_of
-from prism_mesa.social.state.events import REPLY, RESHARE, Int32, Keys, Mask
-from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.state.events import REPLY, RESHARE
+from prism_mesa.social.state.population import NO_POST
 
 type Columns = tuple[Int32, Int32, Int32, Int32]
 """Engagements: tick, agent, post, action."""

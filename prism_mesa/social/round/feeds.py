@@ -8,11 +8,12 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate, pairwise
-from typing import Any, Final, NamedTuple, Self
+from typing import Final, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Ints, Mask, Rows
 from prism_mesa.kernels.commit.seen import Lists, Pairs
 from prism_mesa.kernels.feeds.depths import (
     NOTHING_PASSED,
@@ -53,11 +54,8 @@ from prism_mesa.social.state.posts import REPLY, Posts
 from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.streams import Streams
 
-type Ids = npt.NDArray[np.integer[Any]]
-type Scores = npt.NDArray[np.float64]
-type Int32 = npt.NDArray[np.int32]
 type Bits = npt.NDArray[np.uint32]
-type Scorer = Callable[[Int32, Int32, npt.NDArray[np.bool_]], Scores]
+type Scorer = Callable[[Int32, Int32, Mask], Floats]
 """A function of readers, post ids (-1 for none) and whether the reader follows the author; it returns scores."""
 
 BLOCK: Final = 1 << 12
@@ -101,20 +99,20 @@ class FeedActs(NamedTuple):
 
     post_bits: Bits = np.zeros(0, np.uint32)
     reader_bits: Bits = np.zeros(0, np.uint32)
-    score: Scores = _NO_SCORES
+    score: Floats = _NO_SCORES
     hiding: np.uint32 = np.uint32(0)
     common: np.uint32 = np.uint32(0)
     pair_bits: np.uint32 = np.uint32(0)
     pair_shift: Scorer | None = None
 
-    def added_scores(self, bits: np.uint32) -> Scores:
+    def added_scores(self, bits: np.uint32) -> Floats:
         """Return what acts with these bits add to the score of each visible post, -inf if they leave it out."""
         added = np.zeros(len(self.post_bits))
         for act, score in enumerate(self.score.tolist()):
             added[self.post_bits & bits & np.uint32(1 << act) != 0] += score
         return added
 
-    def split(self, readers: Ids, params: FeedParams) -> Iterator[tuple[Ids, Self]]:
+    def split(self, readers: Rows, params: FeedParams) -> Iterator[tuple[Rows, Self]]:
         """Yield readers without acts, with acts on posts, and with acts on pairs, with their acts.
 
         If feeds show trending posts or search results, which are the same for many readers, all readers of a group have
@@ -157,7 +155,7 @@ class CandidateList(NamedTuple):
 
     reader: Int32
     post: Int32
-    is_followed: npt.NDArray[np.bool_]
+    is_followed: Mask
 
 
 class RankInputs(NamedTuple):
@@ -353,7 +351,7 @@ class Depths(Restorable):
         self.old = old[posts.round[old] > now - rows + 2]
         return self._passed_pairs(agents, old, network, posts)
 
-    def passed_roots(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
+    def passed_roots(self, agents: Rows, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
         """Return pairs of these agents and all roots that they have passed as round `now` opens, ascending."""
         rows = np.unique(agents[agents < len(self.depth)]).astype(np.int32)
         rows = rows[(self.depth[rows] != NOTHING_PASSED).any(axis=1)]
@@ -364,7 +362,7 @@ class Depths(Restorable):
         roots = np.append(self.old, visible[posts.root[visible] == visible])
         return self._passed_pairs(rows, roots, network, posts)
 
-    def reset(self, agents: Ids, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
+    def reset(self, agents: Rows, network: FollowNetwork, posts: Posts, now: int) -> Pairs:
         """Clear the depths of these agents, and return the pairs of `passed_roots`."""
         passed = self.passed_roots(agents, network, posts, now)
         self.depth[agents[agents < len(self.depth)]] = NOTHING_PASSED
@@ -425,7 +423,7 @@ def discover(
     return Discoveries(best.astype(np.int32), _search(roots, posts, n_results, outbox.first), query)
 
 
-def _search(roots: Ids, posts: Posts, max_posts: int, first: int) -> Int32:
+def _search(roots: Rows, posts: Posts, max_posts: int, first: int) -> Int32:
     topics = posts.topics.name_vectors.astype(np.int64)
     results = np.full((len(topics), min(max_posts, len(roots))), NO_POST, np.int32)
     if not results.size:
@@ -453,7 +451,7 @@ def _draw_search_topics(
 
 
 def rank_feeds(
-    agents: Ids,
+    agents: Rows,
     population: Population,
     posts: Posts,
     exposure: Exposure,
@@ -465,7 +463,7 @@ def rank_feeds(
     threads: int = 1,
     block: int = BLOCK,
     scorer: Scorer | None = None,
-    hidden: tuple[npt.NDArray[np.int64], Int32] = NOBODY_HIDDEN,
+    hidden: tuple[Ints, Int32] = NOBODY_HIDDEN,
     read_copies: Exposure = NO_EXPOSURE,
     groups: Groups | None = None,
     depths: Depths | None = None,
@@ -621,7 +619,7 @@ def make_scoring(
     )
 
 
-def predict_score_parts(roots: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
+def predict_score_parts(roots: Rows, posts: Posts, params: XAlgoParams) -> tuple[Floats, float]:
     """Return the gain of posts with these roots, and their loss, which is the same for all.
 
     Both are sums of weighted probabilities. A probability is the observed rate per impression, shrunk towards the prior
@@ -635,7 +633,7 @@ def predict_score_parts(roots: Ids, posts: Posts, params: XAlgoParams) -> tuple[
     return gain, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
 
 
-def engagement_rates(root: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, Scores, Scores]:
+def engagement_rates(root: Rows, posts: Posts, params: XAlgoParams) -> tuple[Floats, Floats, Floats]:
     """Return likes, replies and reshares per impression of these roots, shrunk towards the prior rates."""
     prior = params.prior_impressions
     n_impressions = posts.impressions[root] + prior
@@ -644,7 +642,7 @@ def engagement_rates(root: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scor
     return like, reply, (posts.reshares[root] + params.rate_reshare * prior) / n_impressions
 
 
-def diversity_factors(params: XAlgoParams) -> Scores:
+def diversity_factors(params: XAlgoParams) -> Floats:
     """Return the factors of scores for posts with 0, 1, 2, ... better-ranked posts by the same author in a feed."""
     n_better = np.arange(256)
     return np.asarray((1.0 - params.author_floor) * params.author_decay**n_better + params.author_floor)

@@ -20,15 +20,14 @@ from math import ceil
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Keys, Mask, Rows
 from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
 from prism_mesa.kernels.network import draw_bits
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import blocks, map_in_threads
-from prism_mesa.social.state.network import Int32s
-from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.social.state.relations import Keys, Mask, is_in_keys, pair_keys, split_keys
+from prism_mesa.social.state.population import NO_POST
+from prism_mesa.social.state.relations import is_in_keys, pair_keys, split_keys
 
 FOLLOW, UNFOLLOW, MUTE, BLOCK, REPORT, UNMUTE, UNBLOCK = range(len(FOLLOW_EVENTS))
 ENGAGED, EXPOSURE, FOLLOW_BACK, TRIAD, IGNORED, SCRIPT, TOOL, BLOCKED = range(len(FOLLOW_REASONS))
@@ -96,7 +95,7 @@ class Exposures(NamedTuple):
         return Exposures(*(column[rows] for column in self))
 
 
-def draw_exposures(platform: Platform, agent: Int32s, post: Int32s) -> Exposures:
+def draw_exposures(platform: Platform, agent: Int32, post: Int32) -> Exposures:
     """Return impressions with a successful draw; follows are drawn as if the reader had engaged with every post."""
     rates, posts = platform.params.network.rates, platform.posts
     chances = (min(1.0, rates.follow * max(1.0, rates.engaged)), rates.unfollow, rates.mute, rates.block, rates.report)
@@ -189,7 +188,7 @@ def _draw_triads(platform: Platform) -> Decisions:
     return decisions(agent, other, FOLLOW, NO_POST, TRIAD).select(follows)
 
 
-def _homophily_factor(platform: Platform, agent: Rows, other: Rows) -> npt.NDArray[np.float64] | float:
+def _homophily_factor(platform: Platform, agent: Rows, other: Rows) -> Floats | float:
     """Return the factor by which dissimilarity lowers the probability that each agent follows the other."""
     return platform.odds.homophily.follow_factor(platform.population.attributes, agent, other)
 

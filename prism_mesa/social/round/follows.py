@@ -16,13 +16,14 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
+from prism_mesa.arrays import Keys, Rows
 from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
 from prism_mesa.errors import AgentError
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round import follow_rules as rules
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, concatenate, decisions
-from prism_mesa.social.state.population import NO_POST, SUSPENDED, WAITING, Rows
-from prism_mesa.social.state.relations import NO_KEYS, Keys, is_first, is_in_keys, pair_keys, sorted_unique, split_keys
+from prism_mesa.social.state.population import NO_POST, SUSPENDED, WAITING
+from prism_mesa.social.state.relations import NO_KEYS, is_first, is_in_keys, pair_keys, sorted_unique, split_keys
 
 _OPPOSITE: Final = {rules.FOLLOW: rules.UNFOLLOW, rules.MUTE: rules.UNMUTE, rules.BLOCK: rules.UNBLOCK}
 _OPPOSITE.update({opposite: event for event, opposite in _OPPOSITE.items()})

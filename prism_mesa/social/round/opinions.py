@@ -9,16 +9,15 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Rows
 from prism_mesa.kernels.opinions import are_in_order, move_stances
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, CandidateColumns
 from prism_mesa.social.round.engagements import Columns as Engagements
-from prism_mesa.social.state.attributes import Attribute, Floats
+from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.chunks import blocks, map_in_threads
 from prism_mesa.social.state.feeds import columns_by_name, readable_fields
-from prism_mesa.social.state.network import Int32s
 from prism_mesa.social.state.opinions import N_PARTS, Spread, UserRule, measure_spread
-from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.relations import is_first, pair_keys
 from prism_mesa.social.world.attributes import Columns
 
@@ -83,8 +82,8 @@ def _stances(platform: Platform) -> tuple[Floats, Attribute]:
 
 def _move(
     platform: Platform,
-    agent: Int32s,
-    post: Int32s,
+    agent: Int32,
+    post: Int32,
     index: int,
     attribute: Attribute,
     old: Floats,

@@ -10,19 +10,19 @@ from functools import lru_cache
 from math import ceil
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Floats, Int32, Mask, Rows
 from prism_mesa.domain import CHURN_EVENTS
 from prism_mesa.kernels.utility import add_utilities
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.params import ClockParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import update_suspensions
-from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, WAITING, Rows
-from prism_mesa.social.state.relations import Mask, sorted_unique
+from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, SUSPENDED, WAITING
+from prism_mesa.social.state.relations import sorted_unique
 from prism_mesa.social.state.topics import UNIT_LENGTH
-from prism_mesa.streams import Floats, Streams
+from prism_mesa.streams import Streams
 
 JOIN, LEAVE, BACK, REMOVED = range(len(CHURN_EVENTS))
 
@@ -93,7 +93,7 @@ def _count(platform: Platform, events: dict[str, int]) -> None:
         platform.totals["present_first"] = counts["present"]
 
 
-def draw_online(platform: Platform) -> npt.NDArray[np.bool_]:
+def draw_online(platform: Platform) -> Mask:
     """Draw whether each agent comes online in this round; it must also be present and idle."""
     params, probabilities = platform.params.agents, online_probabilities(platform)
     if not params.persistence:
@@ -179,7 +179,7 @@ def _start_hour(clock: ClockParams, round_: int) -> float:
     return (first + round_ * (clock.round_minutes / 60)) % 24
 
 
-def session_lengths(platform: Platform, readers: Rows) -> npt.NDArray[np.int32] | None:
+def session_lengths(platform: Platform, readers: Rows) -> Int32 | None:
     """Return the maximum number of posts that each reader reads in this round; None without a limit.
 
     It is 1 plus the integer part of a lognormal draw with mean `agents.session`. The draw is rounded to float32,

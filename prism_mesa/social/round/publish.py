@@ -4,8 +4,8 @@ from functools import lru_cache, partial
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Ints, Mask, Rows
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import new_post_keys, order_by_bits
 from prism_mesa.kernels.commit.posts import count_by_root, nearest_texts
@@ -23,10 +23,9 @@ from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.round.opinions import commit_opinions, moved_stances
 from prism_mesa.social.round.presence import note_sessions
 from prism_mesa.social.state.chunks import blocks, map_in_threads, run_in_threads
-from prism_mesa.social.state.events import LIKE, Events, Int32
+from prism_mesa.social.state.events import LIKE, Events
 from prism_mesa.social.state.exposure import NO_PAIRS, sort_pairs
 from prism_mesa.social.state.feeds import is_true
-from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
 from prism_mesa.social.tables import COUNTERS
 from prism_mesa.streams import Streams
@@ -37,7 +36,7 @@ _MIN_AGENTS_FOR_THREADS: Final = 1 << 15
 _KIND_OF_ACTION: Final = np.array([{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS])
 
 
-def publish(platform: Platform, is_online: npt.NDArray[np.bool_]) -> None:
+def publish(platform: Platform, is_online: Mask) -> None:
     """Add the agents' own posts and the posts scheduled for this round.
 
     If `agents.posting` is `online`, only agents in `is_online` post. Posts get their ids in a keyed order, so that no
@@ -97,7 +96,7 @@ def _nearest_texts(platform: Platform, authors: Rows) -> Int32:
     return texts
 
 
-def circulating_texts(platform: Platform) -> npt.NDArray[np.int64]:
+def circulating_texts(platform: Platform) -> Ints:
     """Return the texts of the corpus that circulate in this round.
 
     Texts are in a random order. A window moves along this order by one text per round, and wraps around at the end.
@@ -108,7 +107,7 @@ def circulating_texts(platform: Platform) -> npt.NDArray[np.int64]:
 
 
 @lru_cache(maxsize=1)
-def _text_order(streams: Streams, n_texts: int) -> npt.NDArray[np.int64]:
+def _text_order(streams: Streams, n_texts: int) -> Ints:
     return np.argsort(streams.bits("circulation", np.arange(n_texts)))
 
 

@@ -7,13 +7,14 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Rows
 from prism_mesa.domain import AgentState, Post
 from prism_mesa.reasoner import Persona, Question
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.acts import show_acts
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.state.attributes import prompt_texts
-from prism_mesa.social.state.population import NO_POST, Rows, unpack_move
+from prism_mesa.social.state.population import NO_POST, unpack_move
 from prism_mesa.social.state.topics import UNIT
 from prism_mesa.social.world.profiles import personality
 
@@ -117,7 +118,7 @@ def _histories(platform: Platform, rows: Rows) -> list[tuple[str, ...]]:
     return histories
 
 
-def prompt_matches(platform: Platform, rows: Rows, posts: Rows) -> npt.NDArray[np.float64]:
+def prompt_matches(platform: Platform, rows: Rows, posts: Rows) -> Floats:
     """Return the cosine similarity of each agent's post and the nearest interest in the agent's prompt.
 
     It is 0 without a post or interests. An LLM reads a few names of interests (of the agent, or of its archetype), not
@@ -142,7 +143,7 @@ def _question_match(platform: Platform, question: Question) -> float:
     return float(_cosines(platform, np.array([names], np.int16), np.array([question.post.post_id]))[0])
 
 
-def _cosines(platform: Platform, names: npt.NDArray[np.int16], posts: Rows) -> npt.NDArray[np.float64]:
+def _cosines(platform: Platform, names: npt.NDArray[np.int16], posts: Rows) -> Floats:
     cosines, with_post = np.zeros(len(posts)), np.flatnonzero((posts != NO_POST) & (names >= 0).any(axis=1))
     vectors, names = platform.posts.vectors(posts[with_post]).astype(np.int32), names[with_post]
     products = np.einsum("nkd,nd->nk", platform.topics.name_vectors[names].astype(np.int32), vectors)

@@ -18,8 +18,8 @@ from collections.abc import Callable
 from functools import cache, partial
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Mask, Rows
 from prism_mesa.social.behavior import IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write_words
 from prism_mesa.social.platform import Platform
@@ -33,7 +33,7 @@ from prism_mesa.social.round.opinions import record_initial_opinions
 from prism_mesa.social.round.presence import apply_churn, draw_online, session_lengths
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_on_active, run_ticks
-from prism_mesa.social.state.population import GONE, MEMBER, Rows
+from prism_mesa.social.state.population import GONE, MEMBER
 
 
 def run_round(platform: Platform, on_collected: Callable[[dict[str, float]], object] | None = None) -> dict[str, float]:
@@ -80,7 +80,7 @@ def remove_departed(platform: Platform) -> None:
     platform.leaving.clear()
 
 
-def _rank(platform: Platform, is_online: npt.NDArray[np.bool_]) -> Rows:
+def _rank(platform: Platform, is_online: Mask) -> Rows:
     """Rank the feeds of agents that will read in this round; return the agents that come online."""
     population = platform.population
     idle = population.state == IDLE.code

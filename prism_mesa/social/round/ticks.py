@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Ints, Mask, Rows
 from prism_mesa.kernels.walking.arrays import DRAFTED, FIRE, FIRST_SET, HAS_PASSED, NOTHING, POST_AT_HAND
 from prism_mesa.kernels.walking.world import Starts
 from prism_mesa.social.behavior import ABANDONS, DECIDES, ENGAGING, FEED_READY, IDLE, SEES_POST, next_trigger
@@ -21,10 +21,7 @@ from prism_mesa.social.round.choices import NO_CHANGE, PENDING, TickAnswers, ask
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import find_mark, rollback_on_error
 from prism_mesa.social.round.walk import Stopped, join_starts, make_starts, select_starts, walk_agents
-from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import Expression, run_action
-
-type Mask = npt.NDArray[np.bool_]
 
 _CALLABLE: Final = (
     "this guard is a Python callable, evaluated agent by agent; write it as an expression over F to have it evaluated "
@@ -226,7 +223,7 @@ def _next_starts(stopped: Stopped, choices: _Choices, targets: Rows, was_open: M
     return make_starts(*(column[is_ready] for column in columns))
 
 
-def _chosen_transitions(choices: _Choices, sources: Rows, targets: Rows, keys: Sequence[int]) -> npt.NDArray[np.int64]:
+def _chosen_transitions(choices: _Choices, sources: Rows, targets: Rows, keys: Sequence[int]) -> Ints:
     """Return the transitions to chosen targets, for running their actions.
 
     The transition matters only if some transition has an action. Then the guards' values from firing (`keys`) decide,

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Mask, Rows
 from prism_mesa.kernels.utility import PREVIEW, fill_previews
 from prism_mesa.kernels.walking.arrays import NOTHING, POST_AT_HAND, HistoryRing, People, RoundConstants
 from prism_mesa.kernels.walking.walk import walk
@@ -15,10 +16,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import needs_no_llm
 from prism_mesa.social.round.walk_tables import WalkBuffers
 from prism_mesa.social.state.chunks import map_in_threads
-from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.topics import UNIT_LENGTH
-
-type Int32 = npt.NDArray[np.int32]
 
 MAX_EVENTS: Final = 1 << 18
 """Maximum number of events of one kind in a block of agents; it limits memory. Results do not depend on it."""
@@ -68,7 +66,7 @@ class Stopped(NamedTuple):
     triggers: Int32
     outcomes: Int32
 
-    def take(self, rows: npt.NDArray[np.bool_]) -> "Stopped":
+    def take(self, rows: Mask) -> "Stopped":
         """Return the agents that a mask marks."""
         return self if rows.all() else Stopped(*(column[rows] for column in self))
 

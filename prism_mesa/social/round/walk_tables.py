@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32
 from prism_mesa.domain import ACTIONS, ActionName, AgentState
 from prism_mesa.kernels.lanes import aligned_zeros
 from prism_mesa.kernels.programs import Programs
@@ -226,7 +227,6 @@ def _starts(groups: Sequence[Sequence[object]]) -> npt.NDArray[np.uint32]:
     return np.cumsum([0, *map(len, groups)]).astype(np.uint32)
 
 
-type Int32 = npt.NDArray[np.int32]
 type Columns = tuple[Int32, ...]
 
 

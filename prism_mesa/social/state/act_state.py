@@ -1,13 +1,12 @@
 """What interventions have done so far: the agents that they treat, and the roots and accounts that they have met."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Mask, Rows
 from prism_mesa.snapshot import Restorable
-
-type Rows = npt.NDArray[np.integer[Any]]
 
 TREATED, CONTROL, NOT_ELIGIBLE, NOT_ASSIGNED = 0, 1, -1, -2
 GROUPS: Final = ("treated", "control")
@@ -31,18 +30,18 @@ class ActState(Restorable):
 
     def __init__(self) -> None:
         self.group: dict[str, npt.NDArray[np.int8]] = {}
-        self.due: dict[str, npt.NDArray[np.int32]] = {}
+        self.due: dict[str, Int32] = {}
         self.membership: dict[str, npt.NDArray[np.uint8]] = {}
 
     def groups(self, name: str, n_agents: int) -> npt.NDArray[np.int8]:
         """Return the group of each of the first agents."""
         return _grow(self.group, name, n_agents, np.int8(NOT_ASSIGNED))
 
-    def is_treated(self, name: str, rows: Rows) -> npt.NDArray[np.bool_]:
+    def is_treated(self, name: str, rows: Rows) -> Mask:
         """Return which agents an intervention treats."""
         return np.asarray(self.groups(name, int(rows.max(initial=-1)) + 1)[rows] == TREATED)
 
-    def due_rounds(self, key: str, n_posts: int) -> npt.NDArray[np.int32]:
+    def due_rounds(self, key: str, n_posts: int) -> Int32:
         """Return the round from which an act applies to each of the first posts."""
         return _grow(self.due, key, n_posts, np.int32(NOT_MET))
 

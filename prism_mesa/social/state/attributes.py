@@ -8,15 +8,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Mask
 from prism_mesa.errors import did_you_mean, shorten
 from prism_mesa.social.params.attributes import AttributeParams, Value
 from prism_mesa.social.state.population import Categories
 from prism_mesa.statechart import Values
 from prism_mesa.tables import Column, ColumnType
-
-type Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -108,7 +106,7 @@ class Attribute:
             raise ValueError(f"{number:g} is not {self.allowed_text}")
         return numbers
 
-    def allows(self, numbers: Floats) -> npt.NDArray[np.bool_]:
+    def allows(self, numbers: Floats) -> Mask:
         """Return which stored numbers are allowed."""
         return np.isin(numbers, self.stored_values) if self.values else (numbers >= self.low) & (numbers <= self.high)
 

@@ -6,16 +6,11 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Keys, Mask, Rows
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit.orders import is_ascending, order_by_agent
 from prism_mesa.snapshot import Plain, Restorable
-from prism_mesa.social.state.population import Rows
-
-type Mask = npt.NDArray[np.bool_]
-type Keys = npt.NDArray[np.int64]
-type Int32 = npt.NDArray[np.int32]
 
 LIKE: Final = ACTIONS.index("like")
 REPLY: Final = ACTIONS.index("reply")

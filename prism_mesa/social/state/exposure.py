@@ -2,17 +2,17 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Rows
 from prism_mesa.kernels.commit.orders import order_by_agent
 from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, count_known, remember
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.chunks import map_in_threads
 
-type Rows = npt.NDArray[np.integer[Any]]
 type Bits = npt.NDArray[np.uint8]
 
 _MIN_LENGTH_RATIO: Final = 4
@@ -157,7 +157,7 @@ class Exposure(Restorable):
             self.roots[:used] = old_roots[:used]
         return parts
 
-    def agent_roots(self, agent: int) -> npt.NDArray[np.int32]:
+    def agent_roots(self, agent: int) -> Int32:
         """Return the roots that an agent has read, ascending."""
         known_roots = self.roots[slice(*self.start[agent : agent + 2])] if self.is_used else self.roots
         if self._recent is None or self._is_joined:
@@ -166,7 +166,7 @@ class Exposure(Restorable):
         # lists are not joined here, because other threads may be reading
         return np.sort(np.append(known_roots[is_shown], self._recent.agent_roots(agent)))
 
-    def read_counts(self, agents: Rows, roots: Rows) -> npt.NDArray[np.int32]:
+    def read_counts(self, agents: Rows, roots: Rows) -> Int32:
         """Return how often each pair of agent and root is in the lists."""
         counts = np.zeros(len(agents), np.int32)
         if self.is_used:

@@ -5,8 +5,8 @@ from functools import lru_cache, partial
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Mask, Rows
 from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import ConfigError, OwnCodeError, did_you_mean, shorten
 from prism_mesa.social.params import FeedParams, InterventionParams, SocialParams
@@ -14,7 +14,6 @@ from prism_mesa.social.state.act_state import ActState
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attribute, Attributes
 from prism_mesa.social.state.groups import MAX_GROUPS, n_groups
-from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import POST_COUNTERS
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.social.world.attributes import Columns
@@ -23,9 +22,6 @@ from prism_mesa.statechart import Expression, column_values, parse_expression
 from prism_mesa.statechart.batch import ColumnReader
 from prism_mesa.statechart.checks import suggest_field
 from prism_mesa.statechart.users_code import user_code_line
-
-type Floats = npt.NDArray[np.float64]
-type Mask = npt.NDArray[np.bool_]
 
 MODE_KEY: Final = "feed.mode"
 FEED_ACTS: Final = ("remove", "suspend", "filter", "downrank")

@@ -1,16 +1,14 @@
 """Groups of agents by an attribute, with impressions and engagements of each group by root."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Rows
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.attributes import Attribute
-
-type Rows = npt.NDArray[np.integer[Any]]
-type Counts = npt.NDArray[np.int32]
 
 MAX_GROUPS: Final = 10
 """Maximum number of groups that feeds can distinguish."""
@@ -21,7 +19,7 @@ def n_groups(attribute: Attribute) -> int:
     return len(attribute.values) or 2
 
 
-def assign_groups(attribute: Attribute, stored: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
+def assign_groups(attribute: Attribute, stored: Floats) -> npt.NDArray[np.int16]:
     """Return the group of each agent, from 0.
 
     A range is split at its middle, which belongs to the lower group. Measures by an attribute use the same groups.
@@ -59,7 +57,7 @@ class GroupCounts(Restorable):
         self.impressions = self._add_counts(self.impressions, n_posts, group, *read)
         self.engagements = self._add_counts(self.engagements, n_posts, group, *engaged)
 
-    def _add_counts(self, old_counts: Counts, n_posts: int, group: Rows, agents: Rows, roots: Rows) -> Counts:
+    def _add_counts(self, old_counts: Int32, n_posts: int, group: Rows, agents: Rows, roots: Rows) -> Int32:
         counts = np.zeros((n_posts, self.n), np.int32)
         counts[: len(old_counts)] = old_counts
         if len(roots):
@@ -69,7 +67,7 @@ class GroupCounts(Restorable):
             cells[: len(new_counts)] += new_counts.astype(np.int32)
         return counts
 
-    def consensus(self, roots: Rows, weight: float) -> npt.NDArray[np.float64]:
+    def consensus(self, roots: Rows, weight: float) -> Floats:
         """Return the product of each root's engagement rates (engagements per impression) over the groups.
 
         Each rate is shrunk towards the mean rate of these roots, with a prior of `weight` impressions. Group-informed
@@ -80,7 +78,7 @@ class GroupCounts(Restorable):
         mean_rate = total_engaged / total_seen if total_seen else 0.0
         return np.asarray(((n_engaged + weight * mean_rate) / (n_seen + weight)).prod(axis=1))
 
-    def root_counts(self, roots: Rows) -> tuple[Counts, Counts]:
+    def root_counts(self, roots: Rows) -> tuple[Int32, Int32]:
         """Return engagements and impressions of roots by group, each with shape (roots, groups)."""
         counts = np.zeros((2, len(roots), self.n), np.int32)
         is_counted = roots < len(self.impressions)

@@ -8,10 +8,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from prism_mesa.arrays import Ints
 from prism_mesa.errors import format_count, printable
 from prism_mesa.snapshot import Plain, Restorable
 
-type Rows = npt.NDArray[np.integer[Any]]
 type Objects = npt.NDArray[np.object_]
 
 _BLANK_IDS: Final = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "none")
@@ -75,7 +75,7 @@ class Ids(Labels, Restorable):
 
     saved_fields = ("_added",)
 
-    def __init__(self, ids: range | npt.NDArray[np.int64] | pa.Array | Sequence[str]) -> None:
+    def __init__(self, ids: range | Ints | pa.Array | Sequence[str]) -> None:
         self._base: Any = ids if isinstance(ids, range | np.ndarray | pa.Array) else pa.array(list(ids), pa.string())
         self._added: list[str] = []
 
@@ -106,7 +106,7 @@ class Ids(Labels, Restorable):
     def _find_row(self, label: str) -> int:
         return int(pc.index(self.to_arrow(), label).as_py())
 
-    def rows_of(self, labels: Sequence[str]) -> npt.NDArray[np.int64]:
+    def rows_of(self, labels: Sequence[str]) -> Ints:
         """Return the row of each label, -1 if there is none."""
         return np.asarray(pc.index_in(pa.array(labels, pa.string()), value_set=self.to_arrow()).fill_null(-1), np.int64)
 

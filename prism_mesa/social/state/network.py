@@ -3,19 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
-from typing import Any
 from zlib import crc32
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Ints, Mask, Rows
 from prism_mesa.kernels import network as kernels
 from prism_mesa.snapshot import Restorable
-
-type Ints = npt.NDArray[np.integer[Any]]
-type Int32s = npt.NDArray[np.int32]
-type Int64s = npt.NDArray[np.int64]
-type Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -32,12 +26,12 @@ class FollowNetwork(Restorable):
 
     saved_fields = ("indptr", "indices", "close_indptr", "close_indices")
 
-    indptr: Int64s
-    indices: Int32s
+    indptr: Ints
+    indices: Int32
     dropped: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
-    close_indptr: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
-    close_indices: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
+    close_indptr: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
+    close_indices: Int32 = field(default_factory=lambda: np.zeros(0, np.int32))
 
     def __post_init__(self) -> None:
         if not len(self.close_indptr):
@@ -54,7 +48,7 @@ class FollowNetwork(Restorable):
         return len(self.indices)
 
     @cached_property
-    def n_followers(self) -> Int32s:
+    def n_followers(self) -> Int32:
         """Number of followers of each agent."""
         return np.bincount(self.indices, minlength=self.n_agents).astype(np.int32)
 
@@ -64,25 +58,25 @@ class FollowNetwork(Restorable):
         return reduce(lambda checksum, name: crc32(getattr(self, name), checksum), self.saved_fields, 0)
 
     @property
-    def n_followees(self) -> Int32s:
+    def n_followees(self) -> Int32:
         """Number of followees of each agent."""
         return np.diff(self.indptr).astype(np.int32)
 
-    def followees(self, agent: int) -> Int32s:
+    def followees(self, agent: int) -> Int32:
         """Return the agents that `agent` follows, ascending."""
         return self.indices[self.indptr[agent] : self.indptr[agent + 1]]
 
-    def edges(self) -> tuple[Int32s, Int32s]:
+    def edges(self) -> tuple[Int32, Int32]:
         """Return all follows as (src, dst): dst follows src."""
         return self.indices, np.repeat(np.arange(self.n_agents, dtype=np.int32), self.n_followees)
 
-    def contains(self, agents: Ints, others: Ints) -> Mask:
+    def contains(self, agents: Rows, others: Rows) -> Mask:
         """Return whether each agent follows the other; both arrays have the same length."""
         follows, pairs = np.empty(len(agents), np.bool_), (np.asarray(agents, np.int64), np.asarray(others, np.int64))
         kernels.are_in_rows(self.indptr, self.indices, *pairs, follows)
         return follows
 
-    def with_changes(self, added: Int64s, removed: Int64s) -> "FollowNetwork":
+    def with_changes(self, added: Ints, removed: Ints) -> "FollowNetwork":
         """Return the network with some follows added and removed; close ties end with their follows.
 
         `added` and `removed` are disjoint arrays of distinct, ascending numbers ``agent << 32 | followed``.
@@ -93,14 +87,14 @@ class FollowNetwork(Restorable):
             close_rows = self._change_rows(*close_rows, removed[:0], removed)
         return FollowNetwork(*rows, self.dropped, self.notes, *close_rows)
 
-    def _change_rows(self, indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s) -> tuple[Int64s, Int32s]:
+    def _change_rows(self, indptr: Ints, indices: Int32, added: Ints, removed: Ints) -> tuple[Ints, Int32]:
         starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices) + len(added), np.int32)
         return starts, entries[: kernels.change_rows(indptr, indices, added, removed, starts, entries)]
 
     def subnetwork(self, is_present: Mask) -> "FollowNetwork":
         """Return the network among the present agents."""
 
-        def select_rows(indptr: Int64s, indices: Int32s) -> tuple[Int64s, Int32s]:
+        def select_rows(indptr: Ints, indices: Int32) -> tuple[Ints, Int32]:
             starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices), np.int32)
             return starts, entries[: kernels.select_rows(indptr, indices, is_present, starts, entries)].copy()
 
@@ -109,7 +103,7 @@ class FollowNetwork(Restorable):
 
     def with_joiners(
         self, drawn_network: "FollowNetwork", is_present: Mask, is_joining: Mask
-    ) -> tuple["FollowNetwork", Int64s]:
+    ) -> tuple["FollowNetwork", Ints]:
         """Return the network with the drawn follows of agents that join, and these follows as numbers.
 
         See `with_changes` for the numbers. `is_present` marks all present agents, and `is_joining` marks the agents
@@ -122,7 +116,7 @@ class FollowNetwork(Restorable):
         ties = self._change_rows(*ties, close_keys, no_keys) if len(close_keys) else ties
         return FollowNetwork(*rows, self.dropped, self.notes, *ties), follow_keys
 
-    def _row_arrays(self) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
+    def _row_arrays(self) -> tuple[tuple[Ints, Int32], tuple[Ints, Int32]]:
         return (self.indptr, self.indices), (self.close_indptr, self.close_indices)
 
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
@@ -138,14 +132,14 @@ class FollowNetwork(Restorable):
         return FollowNetwork(indptr, edges, self.dropped, self.notes, close_indptr, self.close_indices)
 
 
-def _joiner_keys(indptr: Int64s, indices: Int32s, is_present: Mask, is_joining: Mask) -> Int64s:
+def _joiner_keys(indptr: Ints, indices: Int32, is_present: Mask, is_joining: Mask) -> Ints:
     keys = np.empty(kernels.list_new_edges(indptr, indices, is_present, is_joining, np.zeros(0, np.int64)), np.int64)
     if len(keys):
         kernels.list_new_edges(indptr, indices, is_present, is_joining, keys)
     return keys
 
 
-def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:
+def from_edges(src: Rows, dst: Rows, n: int) -> FollowNetwork:
     """Return the network in which each `dst` follows its `src`; the order does not matter.
 
     Self-follows and duplicates are dropped and counted.
@@ -153,7 +147,7 @@ def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:
     return from_parts([(src, dst)], n)
 
 
-def from_parts(parts: Sequence[tuple[Ints, Ints]], n: int) -> FollowNetwork:
+def from_parts(parts: Sequence[tuple[Rows, Rows]], n: int) -> FollowNetwork:
     """Return the network of several lists of edges (src, dst); see `from_edges`."""
     edges = [(np.asarray(src, np.int32), np.asarray(dst, np.int32)) for src, dst in parts]
     indptr = np.zeros(n + 1, np.int64)

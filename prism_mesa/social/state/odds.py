@@ -2,11 +2,12 @@
 
 from functools import cache, lru_cache
 from math import inf
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Rows
 from prism_mesa.kernels.draws import mix
 from prism_mesa.kernels.utility import (
     MOOD_BITS,
@@ -29,9 +30,7 @@ from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.posts import RESHARE, Posts
-from prism_mesa.streams import Floats, Streams
-
-type Rows = npt.NDArray[np.integer[Any]]
+from prism_mesa.streams import Streams
 
 _MAX_STEPS: Final = 1 << 16
 """Age in rounds after which a post no longer loses log-odds, and number of likes above which it gains no more."""
@@ -191,7 +190,7 @@ def _softplus_table() -> Floats:
 
 
 @cache
-def _logistic_quantiles() -> npt.NDArray[np.float64]:
+def _logistic_quantiles() -> Floats:
     """Return the standard logistic quantiles at the midpoints of equal steps of probability."""
     probability = (np.arange(1 << MOOD_BITS) + 0.5) / (1 << MOOD_BITS)
     return np.log(probability / (1 - probability)).astype(np.float32).astype(np.float64)

@@ -6,13 +6,13 @@ from math import nan, sqrt
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints, Mask
 from prism_mesa.errors import OwnCodeError
 from prism_mesa.kernels.opinions import spread_moments
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.params import OpinionsParams
-from prism_mesa.social.state.attributes import Attribute, Attributes, Floats
+from prism_mesa.social.state.attributes import Attribute, Attributes
 from prism_mesa.social.world.attributes import Columns, UserFunction
 
 N_PARTS: Final = 50
@@ -32,7 +32,7 @@ class Spread:
     mean: float
     sd: float
     bimodality: float
-    agents: npt.NDArray[np.int64]
+    agents: Ints
 
     @property
     def numbers(self) -> dict[str, float]:
@@ -40,7 +40,7 @@ class Spread:
         return {"mean": self.mean, "sd": self.sd, "bimodality": self.bimodality}
 
 
-def measure_spread(stances: Floats, is_counted: npt.NDArray[np.bool_], attribute: Attribute) -> Spread:
+def measure_spread(stances: Floats, is_counted: Mask, attribute: Attribute) -> Spread:
     """Return the spread of stances, which are values of `attribute`, over the agents in `is_counted`."""
     agents_by_part, ends = np.zeros(N_PARTS, np.int64), (attribute.low, attribute.high)
     n, mean, second, third, fourth = spread_moments(np.ascontiguousarray(stances), is_counted, ends, agents_by_part)

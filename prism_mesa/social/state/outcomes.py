@@ -1,18 +1,16 @@
 """Running results of a platform, and cascades (the trees of reshares under posts)."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Int32, Ints, Mask, Rows
 from prism_mesa.kernels.commit.posts import Counters, add_attention, count_engagements, rank_sum
 from prism_mesa.kernels.trees import measure_trees
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.posts import POST, RESHARE, Posts
-
-type Ids = npt.NDArray[np.integer[Any]]
-type Int32 = npt.NDArray[np.int32]
 
 TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
 """Counts whose sums over all rounds so far are reported as `total_<name>`."""
@@ -67,7 +65,7 @@ class Outcomes(Restorable):
         self._known = _padded(self._known, window.stop, 2 * window.stop)
         add_attention(posts.root[window], posts.impressions, self._known, posts.author, self.attention)
 
-    def row(self, totals: "dict[str, int]", joined: npt.NDArray[np.bool_]) -> dict[str, float]:
+    def row(self, totals: "dict[str, int]", joined: Mask) -> dict[str, float]:
         """Return the values of `OUTCOME_FIELDS`; attention is compared among the agents that have joined.
 
         Without cascades, their sizes and shares are 0.
@@ -88,7 +86,7 @@ def _padded[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt
     return array if needed <= len(array) else np.pad(array, (0, size - len(array)))
 
 
-def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
+def gini_of_counts(numbers: Ints) -> float:
     """Return the Gini coefficient of non-negative integers: 0 if all are equal, near 1 if one number is the whole sum.
 
     Small numbers are counted instead of sorted. All sums are exact integers, so the order does not matter.
@@ -104,7 +102,7 @@ def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
     return 2 * float(ranked) / (n * total) - (n + 1) / n
 
 
-def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
+def cascades(parent: Rows, root: Rows, kind: Rows) -> pd.DataFrame:
     """Return one row for the cascade of each post that is not a reshare.
 
     Args:

@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Final
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Ints, Mask, Rows
 from prism_mesa.domain import STATES, AgentState
 from prism_mesa.errors import format_count
 from prism_mesa.kernels.walking import arrays
@@ -15,8 +16,6 @@ from prism_mesa.snapshot import Plain, Restorable, from_plain, to_plain
 from prism_mesa.social.state.agent_fields import FIELD_ROWS
 from prism_mesa.social.state.chunks import packed_rows, unpack_rows
 from prism_mesa.social.state.ids import Ids, Names
-
-type Rows = npt.NDArray[np.integer[Any]]
 
 NO_POST: Final = arrays.NO_POST
 NO_ACTION: Final = arrays.NO_ACTION
@@ -60,29 +59,29 @@ class Population(Restorable):
     names: Names
     interests: npt.NDArray[np.int8]
     traits: npt.NDArray[np.float32]
-    numbers: npt.NDArray[np.float64]
+    numbers: Floats
     propensities: npt.NDArray[np.float32]
-    attributes: npt.NDArray[np.float64]
-    present: npt.NDArray[np.bool_]
+    attributes: Floats
+    present: Mask
     membership: npt.NDArray[np.uint8]
-    scripted: npt.NDArray[np.bool_]
+    scripted: Mask
     state: npt.NDArray[np.uint8]
-    ticks_in_state: npt.NDArray[np.int32]
+    ticks_in_state: Int32
     pending_action: npt.NDArray[np.uint8]
-    current_post: npt.NDArray[np.int32]
+    current_post: Int32
     current_match: npt.NDArray[np.int16]
-    feed: npt.NDArray[np.int32]
+    feed: Int32
     n_feed: npt.NDArray[np.uint16]
     n_read: npt.NDArray[np.uint16]
 
     def __len__(self) -> int:
         return len(self.state)
 
-    def __getattr__(self, name: str) -> npt.NDArray[np.float64]:
+    def __getattr__(self, name: str) -> Floats:
         """Return a column of `numbers`, which is writable."""
         if name not in FIELD_ROWS:
             raise AttributeError(f"agents have no column {name!r}")
-        column: npt.NDArray[np.float64] = self.numbers[FIELD_ROWS[name]]
+        column: Floats = self.numbers[FIELD_ROWS[name]]
         return column
 
     def checksums(self) -> dict[str, int]:
@@ -103,11 +102,11 @@ class Population(Restorable):
         self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
 
     @property
-    def has_joined(self) -> npt.NDArray[np.bool_]:
+    def has_joined(self) -> Mask:
         """Which agents are or were on the platform: all except those that wait to join."""
         return np.asarray(self.present | (self.membership != WAITING))
 
-    def mark_waiting(self, is_waiting: npt.NDArray[np.bool_]) -> None:
+    def mark_waiting(self, is_waiting: Mask) -> None:
         """Mark agents as waiting to join."""
         self.present[is_waiting] = False
         self.membership[is_waiting] = WAITING
@@ -143,14 +142,14 @@ class Categories:
     [False, True]
     """
 
-    def __init__(self, codes: npt.NDArray[np.integer[Any]], names: tuple[str, ...]) -> None:
+    def __init__(self, codes: Rows, names: tuple[str, ...]) -> None:
         self._codes, self._names = codes, names
 
-    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+    def __eq__(self, other: object) -> Mask:  # type: ignore[override]
         code = self._names.index(other) if isinstance(other, str) and other in self._names else -1
         return np.asarray(self._codes == code)
 
-    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+    def __ne__(self, other: object) -> Mask:  # type: ignore[override]
         return ~(self == other)
 
     __hash__ = None  # type: ignore[assignment]
@@ -188,7 +187,7 @@ class History(Restorable):
         entries = self.ring[row, self.positions(row, limit)]
         self.ring[row, : len(entries)], self.count[row], self.limits[row] = entries, len(entries), limit
 
-    def positions(self, row: int, n: int | None = None) -> npt.NDArray[np.int64]:
+    def positions(self, row: int, n: int | None = None) -> Ints:
         """Return the positions of an agent's last transitions (up to `n`) in the ring buffer, oldest first."""
         count, limit = int(self.count[row]), self.limit(row)
         return np.arange(max(0, count - min(limit if n is None else n, limit)), count) % max(self.depth, 1)
@@ -213,7 +212,7 @@ class History(Restorable):
         self.ring = np.concatenate([self.ring, np.zeros((n_agents, self.depth), HISTORY_ENTRY)])
         self.count = np.concatenate([self.count, np.zeros(n_agents, np.int64)])
 
-    def record(self, rows: Rows, moves: npt.NDArray[np.uint16], clock: npt.NDArray[np.int32], posts: Rows) -> None:
+    def record(self, rows: Rows, moves: npt.NDArray[np.uint16], clock: Int32, posts: Rows) -> None:
         """Append one entry to the history of each of `rows`, which are distinct."""
         if not self.depth:
             return
@@ -239,7 +238,7 @@ def pack_move(trigger: int, source: int, target: int) -> int:
     return trigger << 2 * STATE_BITS | source << STATE_BITS | target
 
 
-def unpack_codes[Move: (int, npt.NDArray[np.integer[Any]])](move: Move) -> tuple[Move, Move, Move]:
+def unpack_codes[Move: (int, Rows)](move: Move) -> tuple[Move, Move, Move]:
     """Return the trigger's index and the codes of source and target, for one move or a column."""
     state = (1 << STATE_BITS) - 1
     return move >> 2 * STATE_BITS, move >> STATE_BITS & state, move & state

@@ -10,6 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Mask, Rows
 from prism_mesa.domain import POST_KINDS, Post
 from prism_mesa.kernels.commit.posts import add, default_texts
 from prism_mesa.kernels.walking import arrays
@@ -19,8 +20,6 @@ from prism_mesa.social.state.chunks import zeroed_columns
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
 from prism_mesa.social.world.corpus import Corpus
-
-type Ids = npt.NDArray[np.integer[Any]]
 
 POST: Final = arrays.POST
 REPLY: Final = arrays.REPLY
@@ -44,7 +43,7 @@ POST_COUNTERS: Final = ("likes", "replies", "reshares", "impressions", "velocity
 _VERBS: Final = {REPLY: "in reply to", RESHARE: "resharing"}
 
 
-def to_relevance(match: npt.NDArray[np.integer[Any]] | int) -> Any:
+def to_relevance(match: Rows | int) -> Any:
     """Convert integer similarities of int8 vectors to relevance, 0..1: (1 + cosine) / 2."""
     return np.clip((np.asarray(match, np.float64) / (UNIT * UNIT) + 1.0) / 2.0, 0.0, 1.0)
 
@@ -76,14 +75,14 @@ class Posts(Restorable):
         self.corpus, self.topics, self.window, self.n = corpus, topics, window, 0
         self.draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
         """Draws the appeal of posts, in log-odds, by their keys; only roots use it."""
-        self.draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
+        self.draw_attributes: Callable[[Rows], Floats] | None = None
         """Draws the attributes of new posts, shape (n, attributes); reshares get the attributes of their roots."""
         self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
-        self._recent: deque[Ids] = deque()
+        self._recent: deque[Rows] = deque()
         self._all_texts = Texts(corpus, topics)
         self._wordings = np.zeros(len(corpus.subjects), np.int32)
 
-    def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
+    def declare(self, n_attributes: int, draw: Callable[[Rows], Floats]) -> None:
         """Declare the attributes of posts; call this before the first post."""
         self._columns = zeroed_columns(_COLUMNS, len(self._columns["author"]), {"attributes": n_attributes})
         self.draw_attributes = draw
@@ -126,18 +125,18 @@ class Posts(Restorable):
 
     def add(
         self,
-        author: Ids,
-        text_id: Ids,
+        author: Rows,
+        text_id: Rows,
         round_: int,
-        kind: Ids | int,
-        parent: Ids | int,
-        root: Ids | None,
+        kind: Rows | int,
+        parent: Rows | int,
+        root: Rows | None,
         key: npt.NDArray[np.uint64] | int = 0,
-        words: Ids | int = NO_TEXT,
-        wording: Ids | int = 0,
+        words: Rows | int = NO_TEXT,
+        wording: Rows | int = 0,
         *,
         written: int | None = None,
-    ) -> Ids:
+    ) -> Rows:
         """Append posts and return their ids.
 
         A `root` of None or -1 means the post itself. `key` identifies a post by its content, so that draws for the post
@@ -186,7 +185,7 @@ class Posts(Restorable):
         """All texts, including texts written during the run."""
         return self._all_texts.texts
 
-    def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
+    def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Rows:
         """Store texts written during the run and return their ids (see `Texts.add`)."""
         return self._all_texts.add(texts, about, with_media=with_media)
 
@@ -194,11 +193,11 @@ class Posts(Restorable):
         """Return type and description of a text's media; both are empty without media."""
         return self._all_texts.media(text_id)
 
-    def reserve(self, texts: Ids) -> None:
+    def reserve(self, texts: Rows) -> None:
         """Reserve the original wording of `texts` (from the corpus) for scheduled posts."""
         self._wordings[texts[texts < len(self._wordings)]] = 1
 
-    def new_wordings(self, texts: Ids) -> Ids:
+    def new_wordings(self, texts: Rows) -> Rows:
         """Return the number of earlier posts with each new post's text; 0 for texts outside PRISM's corpus."""
         wordings = np.zeros(len(texts), np.int32)
         order = np.argsort(texts, kind="stable")[: np.count_nonzero(texts < len(self._wordings))]
@@ -211,7 +210,7 @@ class Posts(Restorable):
         """Return a text in a wording (see `Texts.text`)."""
         return self._all_texts.text(text_id, wording)
 
-    def visible_texts(self, ids: Ids | Sequence[int]) -> list[str]:
+    def visible_texts(self, ids: Rows | Sequence[int]) -> list[str]:
         """Return the texts of posts as readers see them."""
         return list(map(self.text, self.text_id[ids].tolist(), self.wording[ids].tolist()))
 
@@ -226,7 +225,7 @@ class Posts(Restorable):
             origin = int(self.root[self.parent[origin]])
         return origin
 
-    def added_texts(self, ids: Ids) -> Ids:
+    def added_texts(self, ids: Rows) -> Rows:
         """Return the ids of the texts that posts add: a post's text, a reply's words, or the text of a reshare's root.
 
         A reply without words adds the text that readers see.
@@ -235,7 +234,7 @@ class Posts(Restorable):
         words = self.words[root]
         return np.asarray(np.where(words == NO_TEXT, self.text_id[root], words))
 
-    def compose_texts(self, parent: Ids, kind: Ids, phrases: Sequence[str], phrase_ids: Ids) -> tuple[Ids, Ids]:
+    def compose_texts(self, parent: Rows, kind: Rows, phrases: Sequence[str], phrase_ids: Rows) -> tuple[Rows, Rows]:
         """Compose the texts of new replies and reshares, and return their columns `text_id` and `words`.
 
         Readers see the words, ``phrases[phrase_id]``, and in brackets the text that the parent adds, without nesting.
@@ -256,7 +255,7 @@ class Posts(Restorable):
             text_id[rows] = self.add_texts(seen_texts, quoted_ids, with_media=True)[inverse]
         return text_id, words
 
-    def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:
+    def has_media(self, ids: Rows) -> Mask:
         """Return which posts have media."""
         return np.asarray(self._all_texts.with_media[self.text_id[ids]])
 
@@ -279,15 +278,15 @@ class Posts(Restorable):
         """Topic vectors of all texts, shape (len(texts), n_topics)."""
         return self._all_texts.vectors
 
-    def vectors(self, ids: Ids) -> npt.NDArray[np.int8]:
+    def vectors(self, ids: Rows) -> npt.NDArray[np.int8]:
         """Return the topic vectors of posts, shape (len(ids), n_topics)."""
         return np.asarray(self.text_vectors[self.text_id[ids]])
 
-    def count(self, column: str, roots: Ids, step: int = 1) -> None:
+    def count(self, column: str, roots: Rows, step: int = 1) -> None:
         """Add `step` to a counter for each entry of `roots`; repeated roots count repeatedly."""
         add(self._columns[column], np.asarray(roots, np.int32), step)
 
-    def count_velocity(self, roots: Ids) -> None:
+    def count_velocity(self, roots: Rows) -> None:
         """Add this round's engagements to velocity, and subtract the engagements that left the window."""
         self.count("velocity", roots)
         self._recent.append(roots)
@@ -295,7 +294,7 @@ class Posts(Restorable):
             self.count("velocity", self._recent.popleft(), -1)
 
     def views(
-        self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float], utilities: Sequence[float]
+        self, ids: Rows, author_names: Sequence[str], relevances: Sequence[float], utilities: Sequence[float]
     ) -> list[Post]:
         """Return posts as readers see them; all arguments have the same length."""
         columns = {"post_id": ids.tolist(), "author_name": author_names, "relevance": relevances, "utility": utilities}

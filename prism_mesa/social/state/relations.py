@@ -7,11 +7,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Keys, Mask, Rows
 from prism_mesa.snapshot import Plain, Restorable
-from prism_mesa.social.state.population import Rows
-
-type Keys = npt.NDArray[np.int64]
-type Mask = npt.NDArray[np.bool_]
 
 _LOWER: Final = 0xFFFFFFFF
 NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
@@ -64,7 +61,7 @@ class Relations(Restorable):
         self.muted = self.blocked = self.reported = self.new_follows = NO_KEYS
         self.counts: Counter[str] = Counter()
         self._hidden: Keys | None = None
-        self._hidden_rows: tuple[Keys, npt.NDArray[np.int32]] | None = None
+        self._hidden_rows: tuple[Keys, Int32] | None = None
 
     def restore(self, data: Mapping[str, Plain]) -> None:
         """Restore a snapshot."""
@@ -95,7 +92,7 @@ class Relations(Restorable):
             self._hidden = _hidden_pairs(self.muted, self.blocked)
         return self._hidden
 
-    def hidden_rows(self, n: int) -> tuple[Keys, npt.NDArray[np.int32]]:
+    def hidden_rows(self, n: int) -> tuple[Keys, Int32]:
         """Return `hidden` as compressed sparse rows of `n` agents; both arrays are empty without pairs."""
         if self._hidden_rows is None or len(self._hidden_rows[0]) not in (0, n + 1):
             agent, other = split_keys(self.hidden)

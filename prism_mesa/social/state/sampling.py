@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Mask
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.params import RecordsParams
 from prism_mesa.streams import Streams
-
-type Mask = npt.NDArray[np.bool_]
 
 MAX_AGENTS_FOR_ALL: Final = 100_000
 """Number of agents up to which all agents are recorded by default."""

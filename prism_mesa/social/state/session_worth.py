@@ -1,14 +1,11 @@
 """What the last sessions of agents were worth to them, compared with their first ones (`agents.returns`)."""
 
-from typing import Any
-
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints, Rows
 from prism_mesa.kernels.utility import WORTH_UNITS
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.params.agents import ReturnsParams
-from prism_mesa.streams import Floats
 
 
 class SessionWorth(Restorable):
@@ -25,7 +22,7 @@ class SessionWorth(Restorable):
     def __init__(self) -> None:
         self.n, self.first, self.last = (np.zeros(0) for _ in range(3))
 
-    def note(self, total: npt.NDArray[np.int64], n_read: npt.NDArray[np.integer[Any]], params: ReturnsParams) -> None:
+    def note(self, total: Ints, n_read: Rows, params: ReturnsParams) -> None:
         """Note a round, given the total utility of the posts that each agent read, in units, and their number."""
         newcomers = np.zeros(len(n_read) - len(self.n))
         self.n, self.first, self.last = (np.append(old, newcomers) for old in (self.n, self.first, self.last))

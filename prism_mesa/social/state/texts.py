@@ -4,18 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any, Final
+from typing import Final
 from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Mask, Rows
 from prism_mesa.errors import DataError
 from prism_mesa.snapshot import Plain, Restorable, from_plain, to_plain
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
-
-type Ids = npt.NDArray[np.integer[Any]]
 
 NO_TEXT: Final = -1
 _STEPS: Final = (397, 443, 509, 569, 613, 673, 733, 787, 853, 907, 971, 1039)  # primes, so that steps reach all texts
@@ -59,7 +58,7 @@ class Texts(Restorable):
         texts = "\x1e".join(self.corpus.texts).encode("utf-8", "replace")
         return crc32(texts, crc32(self.vectors[: self._n_corpus].tobytes()))
 
-    def add(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
+    def add(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Rows:
         """Store texts written during the run and return their ids.
 
         `about` has the id of the text that each new text is about, or `NO_TEXT`. The new text gets that text's labels,
@@ -101,7 +100,7 @@ class Texts(Restorable):
         """Topic vectors of all texts, shape (texts, n_topics)."""
         return self._vectors[: len(self.texts)]
 
-    def _media_mask(self, first: int) -> npt.NDArray[np.bool_]:
+    def _media_mask(self, first: int) -> Mask:
         if not self.corpus.media_types:
             return np.zeros(len(self.texts) - first, np.bool_)
         return np.array([bool(self.media(i)[0]) for i in range(first, len(self.texts))], np.bool_)

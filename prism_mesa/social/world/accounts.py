@@ -4,13 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from prism_mesa.arrays import Rows
 from prism_mesa.domain import ActionName
 from prism_mesa.social.behavior import configure_chart, load_chart, make_account_chart
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.params.accounts import ACCOUNT, AccountParams
 from prism_mesa.social.state.feeds import read_expression
 from prism_mesa.social.state.network import FollowNetwork, from_parts
-from prism_mesa.social.state.population import Population, Rows
+from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.profiles import draw_interests, draw_profiles

@@ -8,17 +8,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints, Rows
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.errors import ConfigError, OwnCodeError, format_count, shorten
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
-from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, prompt_texts
+from prism_mesa.social.state.attributes import Attribute, Attributes, prompt_texts
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import Population, Rows
+from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import REPLY, RESHARE, Posts
 from prism_mesa.social.user_objects import load_object
 from prism_mesa.statechart.users_code import user_code_line
-from prism_mesa.streams import Ints, Streams
+from prism_mesa.streams import Streams
 
 type Factories = dict[str, Callable[[], Any]]
 

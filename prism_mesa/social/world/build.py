@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from prism_mesa.arrays import Ints, Rows
 from prism_mesa.errors import ConfigError, DataError, format_count
 from prism_mesa.kernels.network import sum_rows
 from prism_mesa.params import explicit_values
@@ -20,7 +21,7 @@ from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import IDENTITY_COLUMNS, Population, Rows
+from prism_mesa.social.state.population import IDENTITY_COLUMNS, Population
 from prism_mesa.social.state.topics import Topics, build_topics, quantised
 from prism_mesa.social.world.accounts import draw_accounts, with_accounts
 from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
@@ -263,7 +264,7 @@ def _mismatch(authors: list[str], ids: Ids) -> str:
     )
 
 
-def _rows_by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.int64]:
+def _rows_by_rank(authors: list[str], network: FollowNetwork) -> Ints:
     """Return the row of each text's author, or -1: the k-th author by posts is the k-th agent by followers."""
     _, first, inverse, counts = np.unique(np.array(authors), return_index=True, return_inverse=True, return_counts=True)
     by_posts = np.lexsort((first, -counts))

@@ -12,11 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from prism_mesa.arrays import Floats, Mask
 from prism_mesa.errors import DataError, format_count, shorten
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.world.csv_files import whole_numbers
-
-type Floats = npt.NDArray[np.float64]
 
 _MAX_EXACT: Final = 2.0**53
 """Smaller whole numbers are exact as floats."""
@@ -112,7 +111,7 @@ def parse_texts(column: pa.ChunkedArray, name: str) -> list[str]:
     return ["" if text is None or text != text else str(text).strip() for text in cells.to_pylist()]
 
 
-def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, Mask]:
     """Return cells as numbers, NaN where a cell is not a number, and a mask of cells that are not blank.
 
     Raises:
@@ -139,7 +138,7 @@ def _parse_number(text: str) -> float:
 
 def parse_times(
     column: pa.ChunkedArray, name: str, order: DateOrder | None, notes: list[str]
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+) -> tuple[npt.NDArray[Any], Mask]:
     """Return times as sortable numbers, and a mask of cells that hold a time.
 
     Cells are dates and times of any format, or all cells are numbers (seconds since 1970, years, ...). Times without a
@@ -243,7 +242,7 @@ def read_values(cells: pa.ChunkedArray, column: str, attribute: Attribute, where
     return values
 
 
-def check_cells(is_bad: npt.NDArray[np.bool_], cells: pa.ChunkedArray, where: str, allowed: str) -> None:
+def check_cells(is_bad: Mask, cells: pa.ChunkedArray, where: str, allowed: str) -> None:
     """Raise DataError for the first bad cell, if any."""
     if is_bad.any():
         row = int(np.flatnonzero(is_bad)[0])

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from prism_mesa.arrays import Int32
 from prism_mesa.errors import DataError
 from prism_mesa.kernels.network import number_keys
 from prism_mesa.social.params import FilesParams
@@ -11,7 +12,7 @@ from prism_mesa.social.params.network import Direction
 from prism_mesa.social.params.user_files import AMBIGUOUS_COLUMNS, EDGES, FOLLOW_COLUMNS, follow_columns
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids
-from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
+from prism_mesa.social.state.network import FollowNetwork, from_parts
 from prism_mesa.social.world.cells import distinct_ids, parse_ids
 from prism_mesa.social.world.readers import DEFAULT_FILES, Table, name_file_in_errors, read_ids, read_table
 
@@ -87,7 +88,7 @@ def _is_undirected(table: Table, path: str, files: FilesParams) -> bool:
     return {str(kind).strip().casefold() for kind in kinds} == {"undirected"}
 
 
-def _rows_by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids] | None:
+def _rows_by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32, Int32, Ids] | None:
     """Return the agents' rows for both columns, and the agents' ids; None unless all ids are whole numbers."""
     if not (pa.types.is_signed_integer(src.type) and pa.types.is_signed_integer(dst.type)):
         return None
@@ -104,7 +105,7 @@ def _rows_by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s,
     return rows[codes[0]], rows[codes[1]], Ids(used[:, 0].copy())
 
 
-def _rows_by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids]:
+def _rows_by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32, Int32, Ids]:
     (src_codes, src_ids), (dst_codes, dst_ids) = _encode(src), _encode(dst)
     id_rows, ids = pd.factorize(distinct_ids(pa.concat_arrays([src_ids, dst_ids])), sort=True)
     rows, id_array = id_rows.astype(np.int32), np.asarray(ids)
@@ -112,7 +113,7 @@ def _rows_by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, I
     return rows[: len(src_ids)][src_codes], rows[len(src_ids) :][dst_codes], Ids(id_values)
 
 
-def _encode(column: pa.ChunkedArray) -> tuple[Int32s, pa.Array]:
+def _encode(column: pa.ChunkedArray) -> tuple[Int32, pa.Array]:
     encoded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
     encoded = encoded.unify_dictionaries().combine_chunks()
     codes = encoded.indices.to_numpy()

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints, Rows
 from prism_mesa.domain import TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.llm.params import value_text
 from prism_mesa.reasoner import AnyReasoner, ReasonerParams, asks_llm
 from prism_mesa.social.params.attributes import check_model_by
 from prism_mesa.social.state.chunks import blocks
-from prism_mesa.social.state.population import Population, Rows
+from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.topics import UNIT, Topics, quantised
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.profiles import personality
@@ -68,8 +68,6 @@ def assign_llms(reasoner: AnyReasoner, params: ReasonerParams, source: Attribute
     return AgentLLMs(streams, names, by_value=by_value, column=index)
 
 
-type Floats = npt.NDArray[np.float64]
-
 TRAIT_WEIGHT: Final = 0.1
 """Weight of one standard deviation of a trait; vectors of interests have length 1."""
 _LLM_WEIGHT: Final = 1024.0
@@ -95,7 +93,7 @@ class Archetypes:
     personality: list[str]
     llms: AgentLLMs
 
-    def assign(self, population: Population, rows: Rows) -> npt.NDArray[np.int64]:
+    def assign(self, population: Population, rows: Rows) -> Ints:
         """Return the archetype of each agent: the nearest centre, ties to the first."""
         nearest = np.empty(len(rows), np.int64)
         for part in blocks(len(rows)):
@@ -152,7 +150,7 @@ def _distances(features: Floats, centre: Floats) -> Floats:
     return np.asarray(((features - centre) ** 2).sum(axis=1), np.float64)
 
 
-def _nearest(features: Floats, centres: Floats) -> npt.NDArray[np.int64]:
+def _nearest(features: Floats, centres: Floats) -> Ints:
     """Return the nearest centre of each row, ties to the first; blocks are small enough for the processor's cache."""
     nearest = np.zeros(len(features), np.int64)
     for part in blocks(len(features), _BLOCK_ROWS):

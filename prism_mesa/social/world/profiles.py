@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from prism_mesa.arrays import Floats, Ints, Rows
 from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS, AgentState
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
@@ -16,10 +17,10 @@ from prism_mesa.social.state.agent_fields import AGENT_FIELDS, FIELD_ROWS
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shorten
-from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population, Rows
+from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population
 from prism_mesa.social.state.topics import Topics, quantised
 from prism_mesa.social.world.cells import check_cells, parse_labels, parse_numbers, parse_texts, read_values
-from prism_mesa.social.world.rates import Floats, activity_draws, post_rate_draws
+from prism_mesa.social.world.rates import activity_draws, post_rate_draws
 from prism_mesa.social.world.readers import DEFAULT_FILES, name_file_in_errors, read_table
 from prism_mesa.streams import Streams
 
@@ -229,7 +230,7 @@ def read_profiles(
     return Profiles(frozenset(complete_columns if len(table) == len(population) else ()), all_values, table.notes)
 
 
-def _find_rows(agents: Sequence[str | None], where: str, population: Population) -> npt.NDArray[np.int64]:
+def _find_rows(agents: Sequence[str | None], where: str, population: Population) -> Ints:
     filled = [agent for agent in agents if agent is not None]
     if len(filled) < len(agents):
         raise DataError(f"{where}: line {list(agents).index(None) + 2}: the cell 'agent' is blank")
@@ -245,7 +246,7 @@ def _find_rows(agents: Sequence[str | None], where: str, population: Population)
     return rows
 
 
-def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: float) -> npt.NDArray[np.float64]:
+def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: float) -> Floats:
     numbers, is_filled = parse_numbers(cells, column)
     is_whole = column in AGENT_FIELDS and AGENT_FIELDS[column].whole
     is_bad = is_filled & ~((numbers >= low) & (numbers <= high) & (not is_whole or numbers == np.round(numbers)))
@@ -253,7 +254,7 @@ def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: 
     return numbers
 
 
-def _write_column(column: str, values: npt.NDArray[np.float64], rows: Rows, population: Population) -> None:
+def _write_column(column: str, values: Floats, rows: Rows, population: Population) -> None:
     is_filled = ~np.isnan(values)
     rows, values = rows[is_filled], values[is_filled]
     if column in BIG_FIVE:

@@ -2,20 +2,17 @@
 
 from collections.abc import Callable
 from math import inf, lgamma, log1p, sqrt
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Ints, Rows
 from prism_mesa.errors import ConfigError
 from prism_mesa.kernels.network import attach, choose_pairs, draw_block_rows, draw_rows, mutual_pairs, rewire
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.chunks import blocks, fill_in_blocks
-from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
+from prism_mesa.social.state.network import FollowNetwork, from_parts
 from prism_mesa.streams import Streams
-
-type Rows = npt.NDArray[np.integer[Any]]
-type Floats = npt.NDArray[np.floating[Any]]
 
 MEAN_DRAWS: Final = 8
 """Mean number of draws per follow; follows still missing are then drawn without replacement."""
@@ -68,7 +65,7 @@ def _stochastic_block(params: NetworkParams, n: int, streams: Streams) -> Follow
     return _draw_follows(block_bounds(params.blocks, n), p_inside, p_outside, streams)
 
 
-def block_bounds(blocks: int, n: int) -> npt.NDArray[np.int64]:
+def block_bounds(blocks: int, n: int) -> Ints:
     """Return the bounds of blocks of `n` agents: block b has the rows from ``bounds[b]`` to ``bounds[b + 1] - 1``.
 
     Blocks are equal; if `n` is not divisible by `blocks`, the first blocks have one more agent.
@@ -77,7 +74,7 @@ def block_bounds(blocks: int, n: int) -> npt.NDArray[np.int64]:
     return np.arange(blocks + 1) * size + np.minimum(np.arange(blocks + 1), n_larger)
 
 
-def _draw_follows(bounds: npt.NDArray[np.int64], p_inside: float, p_outside: float, streams: Streams) -> FollowNetwork:
+def _draw_follows(bounds: Ints, p_inside: float, p_outside: float, streams: Streams) -> FollowNetwork:
     """Draw follows with one probability inside blocks and another between blocks."""
     n, key = int(bounds[-1]), streams.key("follow")
     log_in, log_out = (log1p(-probability) if probability < 1.0 else -inf for probability in (p_inside, p_outside))
@@ -138,7 +135,7 @@ def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNet
     return network
 
 
-def _draw_mutual(share: float, followers: Floats, followees: Int32s, streams: Streams) -> FollowNetwork:
+def _draw_mutual(share: float, followers: Floats, followees: Int32, streams: Streams) -> FollowNetwork:
     """Draw mutual follows: a share of the maximum that the expected followers and followees allow.
 
     Each agent draws half of its partners, in proportion to the partners' own target numbers.
@@ -157,8 +154,8 @@ def _draw_mutual(share: float, followers: Floats, followees: Int32s, streams: St
 
 
 def _draw_followees(
-    weights: npt.NDArray[np.float64], lengths: Int32s, fixed: FollowNetwork, key: np.uint64
-) -> tuple[FollowNetwork, Int32s]:
+    weights: Floats, lengths: Int32, fixed: FollowNetwork, key: np.uint64
+) -> tuple[FollowNetwork, Int32]:
     """Return rows of followees, fixed ones first, then drawn by weight, and the number of followees in each row."""
     n, indptr = len(weights), np.zeros(len(weights) + 1, np.int64)
     np.cumsum(lengths, out=indptr[1:])
@@ -186,14 +183,14 @@ def _followee_draws(params: NetworkParams, n: int, streams: Streams) -> Callable
     return lognormal
 
 
-def _poisson(mean: float) -> npt.NDArray[np.float64]:
+def _poisson(mean: float) -> Floats:
     """Return the cumulative Poisson probabilities of 0, 1, 2, ..., up to 12 standard deviations above the mean."""
     k = np.arange(int(mean + 12 * np.sqrt(mean) + 12))
     logs = k * np.log(mean) - mean - np.array([lgamma(i + 1) for i in k])
     return np.cumsum(np.exp(logs))
 
 
-def _fill_row(row: int, followees: Int32s, n_drawn: int, weights: Floats, streams: Streams) -> None:
+def _fill_row(row: int, followees: Int32, n_drawn: int, weights: Floats, streams: Streams) -> None:
     """Fill ``followees[n_drawn:]`` with the agents of the smallest exponential draws, whose rates are the weights.
 
     Efraimidis and Spirakis 2006, doi:10.1016/j.ipl.2005.11.003.

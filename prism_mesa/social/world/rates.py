@@ -4,17 +4,16 @@ from collections.abc import Callable
 from functools import cache
 from math import exp, log, sqrt
 from statistics import NormalDist
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Rows
 from prism_mesa.social.params import AgentsParams
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import Streams
 
-type Rows = npt.NDArray[np.integer[Any]]
-type Floats = npt.NDArray[np.float64]
 type Rates = npt.NDArray[np.float32]
 
 _NORMAL: Final = NormalDist()

@@ -8,14 +8,15 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Floats, Ints, Rows
 from prism_mesa.errors import format_count
 from prism_mesa.social.params import NetworkParams, SeededParams, SocialParams
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import Population, Rows
+from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import POST, Posts
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.random_networks import block_bounds
-from prism_mesa.streams import Floats, Ints, Streams
+from prism_mesa.streams import Streams
 
 SIZE_PARTS: Final = 10
 POSITION_PARTS: Final = 5

@@ -14,8 +14,9 @@ from typing import Final
 import numpy as np
 from scipy.stats import qmc
 
+from prism_mesa.arrays import Floats
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.streams import Floats, digest64
+from prism_mesa.streams import digest64
 from prism_mesa.studies.calibration.plan import RUNS, CalibrationFolder, CalibrationPlan, Origin, Trial
 from prism_mesa.studies.calibration.result import CalibrationResult, TrialResult, judge_trials, write_result
 from prism_mesa.studies.calibration.surrogate import SKLEARN, Surrogate, best_guess, import_optional, propose_probe

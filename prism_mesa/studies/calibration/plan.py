@@ -10,12 +10,12 @@ from typing import Any, Final, Literal, Self
 import numpy as np
 from pydantic import Field, TypeAdapter, ValidationError, field_validator, model_validator
 
+from prism_mesa.arrays import Floats
 from prism_mesa.errors import ConfigError, DataError, PrismError, format_count
 from prism_mesa.params import Params, merge_values, nest_keys, short_repr, validate_params
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import Identity, identify_config
 from prism_mesa.runs.yaml_text import read_yaml
-from prism_mesa.streams import Floats
 from prism_mesa.studies.design.models import check_models
 from prism_mesa.studies.design.points import check_keys, takes_integers
 from prism_mesa.studies.design.study_design import StudyDesign, design_study

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 import yaml
 
+from prism_mesa.arrays import Floats
 from prism_mesa.errors import format_count, one_line, redact_credentials
 from prism_mesa.params import merge_values, nest_keys
 from prism_mesa.runs.config import Config, make_config
-from prism_mesa.streams import Floats
 from prism_mesa.studies.calibration.plan import UNDEFINED_DISTANCE, CalibrationFolder, CalibrationPlan, Target, Trial
 from prism_mesa.studies.calibration.surrogate import Profiles, fit_profiles
 from prism_mesa.studies.design.study_design import StudyDesign

@@ -13,9 +13,10 @@ from typing import Any, Final, Self
 import numpy as np
 import pandas as pd
 
+from prism_mesa.arrays import Floats
 from prism_mesa.errors import ConfigError
 from prism_mesa.extras import install_hint
-from prism_mesa.streams import Floats, make_generator
+from prism_mesa.streams import make_generator
 from prism_mesa.studies.calibration.plan import Axis
 
 _MAX_TRIALS: Final = 300

@@ -9,11 +9,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from prism_mesa.arrays import Floats
 from prism_mesa.economy.tables import INDICATOR_COLUMNS
 from prism_mesa.errors import ConfigError, PrismError, did_you_mean
 from prism_mesa.runs.run_files import has_table, read_column_names, read_table
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES
-from prism_mesa.streams import Floats
 from prism_mesa.studies.comparison.pairs import ComparedRun
 from prism_mesa.studies.measures.catalogue import MEASURES, compute_measures
 from prism_mesa.studies.measures.finished import finished_run

@@ -1,17 +1,15 @@
 """The shapes of reshare trees and of the network of follows."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Floats, Mask, Rows
 from prism_mesa.kernels.network import mutual_pairs
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import make_generator
-
-type Ints = npt.NDArray[np.integer[Any]]
-type Floats = npt.NDArray[np.float64]
 
 SIZE_CLASSES: Final = (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Lower bounds of the size classes in `shapes_by_size`."""
@@ -20,7 +18,7 @@ _CLASSES: Final = np.unique(np.rint(1.1 ** np.arange(200)).astype(np.int64))
 _N_PAIRS: Final = 100_000  # sampled pairs of followees; the standard error of clustering is at most .0016
 
 
-def hops(parent: Ints, is_reshare: npt.NDArray[np.bool_]) -> Ints:
+def hops(parent: Rows, is_reshare: Mask) -> Rows:
     """Return the number of reshares between each node and its root; `is_reshare` marks nodes that reshare a parent."""
     hop = is_reshare.astype(np.int32)
     nodes = np.flatnonzero(is_reshare)
@@ -43,7 +41,7 @@ def reproduction(hop: npt.ArrayLike) -> Floats:
     return np.append(nodes[1:], 0) / np.maximum(nodes, 1)
 
 
-def matched_difference(size: Ints, value: Floats, is_second: npt.NDArray[np.bool_]) -> float:
+def matched_difference(size: Rows, value: Floats, is_second: Mask) -> float:
     """Return the mean of the second group of cascades minus the mean of the first, at equal sizes.
 
     The weight of a class of sizes is the number of cascades in the smaller group (Juul and Ugander 2021,
@@ -77,7 +75,7 @@ def shapes_by_size(cascades: pd.DataFrame) -> pd.DataFrame:
     return means.rename_axis("from_size").reset_index()
 
 
-def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
+def degree_assortativity(src: Rows, dst: Rows, n: int) -> float:
     """Return the correlation over follows of the followee's followers with the follower's followees.
 
     This is networkx's default degree correlation of a directed network (Foster et al. 2010,
@@ -92,12 +90,12 @@ def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
     return covariance / norm if norm > 0 else float("nan")
 
 
-def _degrees(src: Ints, dst: Ints, n: int) -> tuple[Floats, Floats]:
+def _degrees(src: Rows, dst: Rows, n: int) -> tuple[Floats, Floats]:
     """Return the numbers of followers and of followees of each agent."""
     return np.bincount(src, minlength=n).astype(np.float64), np.bincount(dst, minlength=n).astype(np.float64)
 
 
-def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
+def friendship_paradox(src: Rows, dst: Rows, n: int) -> float:
     """Return the share of agents whose followees have, on average, more followers than the agent; NaN without follows.
 
     Feld 1991, doi:10.1086/229693; on Twitter Hodas, Kooti and Lerman 2013 (ICWSM).

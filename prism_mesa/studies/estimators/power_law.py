@@ -3,16 +3,15 @@
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import zeta
 
+from prism_mesa.arrays import Floats, Rows
 from prism_mesa.runs.measures import ccdf, tail_exponent
 from prism_mesa.streams import make_generator
-
-type Sizes = npt.NDArray[np.integer[Any]]
 
 _TABLE_SIZE: Final = 100_000
 """Number of tabulated probabilities, from the smallest size on."""
@@ -66,7 +65,7 @@ def distance(tail: npt.ArrayLike, exponent: float, min_size: int) -> float:
     return float(max(np.abs(share_above - law_above).max(), np.abs(share_from - law_from).max()))
 
 
-def draw_sizes(exponent: float, min_size: int, n: int, rng: np.random.Generator) -> Sizes:
+def draw_sizes(exponent: float, min_size: int, n: int, rng: np.random.Generator) -> Rows:
     """Return `n` sizes drawn from a discrete power law.
 
     Draws are exact up to 100,000 above the smallest size. Larger draws come from a continuous law (appendix D of
@@ -84,7 +83,7 @@ def draw_sizes(exponent: float, min_size: int, n: int, rng: np.random.Generator)
 
 
 @lru_cache(maxsize=1)
-def _survival(exponent: float, min_size: int) -> npt.NDArray[np.float64]:
+def _survival(exponent: float, min_size: int) -> Floats:
     """Return the probabilities of sizes above `min_size`, `min_size` + 1, ..."""
     numbers = np.arange(min_size, min_size + _TABLE_SIZE, dtype=float)
     return np.asarray(zeta(exponent, numbers + 1.0) / zeta(exponent, min_size))

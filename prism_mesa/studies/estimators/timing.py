@@ -1,12 +1,11 @@
 """Bursts, hours of the day, and durations."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-type Floats = npt.NDArray[np.float64]
-type Ints = npt.NDArray[np.integer[Any]]
+from prism_mesa.arrays import Floats, Mask, Rows
 
 HOURS: Final = 24
 
@@ -57,7 +56,7 @@ def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
     return int(np.nanargmax(fits)) if np.isfinite(fits).any() else 0
 
 
-def survival(lengths: Ints, ended: npt.NDArray[np.bool_]) -> tuple[Ints, Floats]:
+def survival(lengths: Rows, ended: Mask) -> tuple[Rows, Floats]:
     """Return the sorted lengths of ended events, and the share of all events that are longer than each.
 
     Kaplan and Meier 1958, doi:10.1080/01621459.1958.10501452; events that have not ended are censored.

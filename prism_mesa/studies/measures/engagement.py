@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints, Mask
 from prism_mesa.domain import STATES, AgentState
 from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.social.tables import COUNTERS
@@ -78,7 +79,7 @@ def _followers(run: FinishedRun) -> npt.NDArray[Any]:
     return np.asarray(run.table("agents")["followers"])[joined_agents(run)]
 
 
-def _reshare_counts(run: FinishedRun) -> npt.NDArray[np.float64]:
+def _reshare_counts(run: FinishedRun) -> Floats:
     """Return how often each agent's posts and replies were reshared."""
     posts, has_joined = run.table("posts"), joined_agents(run)
     return np.bincount(posts["author"], posts["reshares"], minlength=len(has_joined))[has_joined]
@@ -129,10 +130,7 @@ INEQUALITY: Final = (
 _NO_CHURN: Final = "NaN without `agents.churn`"
 
 
-type _Ints = npt.NDArray[np.int64]
-
-
-def stay_intervals(run: FinishedRun) -> tuple[_Ints, _Ints, _Ints]:
+def stay_intervals(run: FinishedRun) -> tuple[Ints, Ints, Ints]:
     """Return each stay on the platform: its agent, its first round, and the round after its last.
 
     Stays that have ended come first. A stay begins with the run, or when an agent joins or returns. It ends with the
@@ -152,7 +150,7 @@ def stay_intervals(run: FinishedRun) -> tuple[_Ints, _Ints, _Ints]:
     return agents, firsts, np.append(rounds[~is_arrival], np.full(len(agents) - (~is_arrival).sum(), n_rounds))
 
 
-def stays(run: FinishedRun) -> tuple[_Ints, npt.NDArray[np.bool_]]:
+def stays(run: FinishedRun) -> tuple[Ints, Mask]:
     """Return the length in rounds of each stay on the platform, and whether the stay ended."""
     _, starts, ends = stay_intervals(run)
     is_departure = ~run.table("churn")["event"].isin(["join", "back"])

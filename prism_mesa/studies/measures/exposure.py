@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Floats, Ints, Rows
 from prism_mesa.errors import ConfigError, did_you_mean, printable
 from prism_mesa.social.state.opinions import bimodality
 from prism_mesa.social.state.posts import POST
 from prism_mesa.studies.estimators.graphs import matched_difference
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
-    Ints,
     Measure,
     attribute_values,
     communities,
@@ -38,10 +38,8 @@ from prism_mesa.studies.measures.treatment import measures_in_rounds, measures_o
 _JOST: Final = "Jost 2006, doi:10.1111/j.2006.0030-1299.14714.x"
 _SHANNON: Final = "Shannon 1948, doi:10.1002/j.1538-7305.1948.tb01338.x"
 
-type Floats = npt.NDArray[np.float64]
 
-
-def effective_numbers(readers: Ints, categories: Ints, n_categories: int) -> Floats:
+def effective_numbers(readers: Rows, categories: Rows, n_categories: int) -> Floats:
     """Return the effective number of categories that each reader sees: the exponential of the entropy."""
     distinct, _, count = count_pairs(readers, categories, n_categories)
     if not len(distinct):
@@ -116,7 +114,7 @@ _KS: Final = "Krackhardt and Stern 1988, doi:10.2307/2786835"
 _COMMUNITIES: Final = "communities (blocks, else main interests)"
 
 
-def _mixing_shares(sources: Ints, targets: Ints) -> tuple[float, float]:
+def _mixing_shares(sources: Rows, targets: Rows) -> tuple[float, float]:
     """Return the share of pairs within a group, and the share expected by chance; NaN without pairs."""
     has_groups = (sources >= 0) & (targets >= 0)
     a, b = sources[has_groups], targets[has_groups]
@@ -127,7 +125,7 @@ def _mixing_shares(sources: Ints, targets: Ints) -> tuple[float, float]:
     return float((a == b).mean()), chance
 
 
-def assortativity(sources: Ints, targets: Ints) -> float:
+def assortativity(sources: Rows, targets: Rows) -> float:
     """Return Newman's coefficient of mixing: 1 if all pairs are within a group, 0 if groups mix by chance.
 
     Groups are integers from 0; pairs with group -1 (none) are left out. NaN without pairs, or if all pairs are in the
@@ -137,13 +135,13 @@ def assortativity(sources: Ints, targets: Ints) -> float:
     return ratio(share_within - chance, 1.0 - chance)
 
 
-def modularity(sources: Ints, targets: Ints) -> float:
+def modularity(sources: Rows, targets: Rows) -> float:
     """Return the modularity of directed pairs: the share within groups minus the share expected by chance."""
     share_within, chance = _mixing_shares(sources, targets)
     return share_within - chance
 
 
-def external_internal(sources: Ints, targets: Ints) -> float:
+def external_internal(sources: Rows, targets: Rows) -> float:
     """Return the E-I index: 1 if all pairs are between groups, -1 if within; pairs with group -1 are left out."""
     has_groups = (sources >= 0) & (targets >= 0)
     return ratio(float(np.sign((sources != targets)[has_groups] - 0.5).sum()), int(has_groups.sum()))
@@ -181,11 +179,11 @@ def _ei_measures(groups: _Groups, label: str, note: str = "") -> tuple[Measure, 
     )
 
 
-def _community_groups(run: FinishedRun) -> Ints:
+def _community_groups(run: FinishedRun) -> Rows:
     return communities(run).groups
 
 
-def communities_reached(run: FinishedRun, roots: Ints) -> float:
+def communities_reached(run: FinishedRun, roots: Rows) -> float:
     """Return the mean share of communities in which a root or a reshare of it is read; NaN without roots."""
     impressions, partition = run.table("impressions"), communities(run)
     root, community = impressions["root"].to_numpy(), partition.groups[impressions["agent"].to_numpy()]
@@ -239,7 +237,7 @@ def measure_by_attribute(name: str) -> Measure:
     return measures[base]
 
 
-def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
+def sides(run: FinishedRun, attribute: str) -> Ints:
     """Return the side of each agent: the index of its value, or for numbers 1 above the middle of the range, else 0."""
     values, ends = attribute_values(run, attribute), run.config.attributes[attribute].range
     if ends is not None:
@@ -254,7 +252,7 @@ def _assortativity(attribute: str, run: FinishedRun) -> float:
     return _follow_index(_correlation, lambda run: attribute_values(run, attribute).to_numpy(np.float64), run)
 
 
-def _share_across(sources: Ints, targets: Ints) -> float:
+def _share_across(sources: Rows, targets: Rows) -> float:
     return ratio(int((sources != targets).sum()), len(sources))
 
 

@@ -8,9 +8,9 @@ from math import ceil, inf, nan
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Ints, Mask, Rows
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import ConfigError, printable
 from prism_mesa.runs.config import Config
@@ -108,25 +108,22 @@ def mean(values: Any) -> float:
     return ratio(float(np.sum(values)), np.size(values))
 
 
-type Ints = npt.NDArray[np.integer[Any]]
-type Mask = npt.NDArray[np.bool_]
-
 _MAX_BINS: Final = 1 << 22  # largest number of bins for counting pairs; with more possible pairs, they are sorted
 
 
-def _category_codes(column: "pd.Series[Any]") -> tuple[npt.NDArray[np.int64], list[str]]:
+def _category_codes(column: "pd.Series[Any]") -> tuple[Ints, list[str]]:
     """Return a column of strings as integer codes (-1 if missing), and the strings by code."""
     categorical = column.array if isinstance(column.array, pd.Categorical) else pd.Categorical(column)
     return categorical.codes.astype(np.int64), [str(text) for text in categorical.categories]
 
 
-def post_topics(run: FinishedRun) -> tuple[npt.NDArray[np.int64], int]:
+def post_topics(run: FinishedRun) -> tuple[Ints, int]:
     """Return the topic of each post as an integer code (-1 for none), and the number of topics."""
     codes, names = _category_codes(run.table("posts")["topic"])
     return codes, len(names)
 
 
-def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
+def main_interests(run: FinishedRun) -> tuple[Ints, list[str]]:
     """Return the main interest of each agent as an index (-1 for none) of a list of names, and the list."""
     codes, texts = _category_codes(run.table("agents")["interests"])
     first, names = pd.factorize(np.array([*(text.partition(";")[0] for text in texts), ""], dtype=object))
@@ -138,7 +135,7 @@ def main_interests(run: FinishedRun) -> tuple[npt.NDArray[np.int64], list[str]]:
 class Communities:
     """The `n` communities of a run; `groups` has the community of each agent (-1 for none)."""
 
-    groups: npt.NDArray[np.int64]
+    groups: Ints
     n: int
 
 
@@ -148,7 +145,7 @@ def communities(run: FinishedRun) -> Communities:
     return Communities(*find_communities(run.config.network, run.config.agents.n, names, interests))
 
 
-def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, Ints]:
+def count_pairs(first: Rows, second: Rows, n_second: int) -> tuple[Rows, Rows, Rows]:
     """Return the distinct pairs, sorted, as first and second numbers (below `n_second`), and their counts."""
     keys = first.astype(np.int64) * n_second + second
     if int(keys.max(initial=0)) < _MAX_BINS:
@@ -189,7 +186,7 @@ def is_sampled(run: FinishedRun, table: str) -> bool:
     return bool(run.summary["recorded"][table]["share"] < 1)
 
 
-def root_authors(run: FinishedRun, roots: Ints) -> npt.NDArray[np.int64]:
+def root_authors(run: FinishedRun, roots: Rows) -> Ints:
     """Return the authors of roots, as rows of `agents`."""
     return np.asarray(run.table("posts")["author"], np.int64)[roots]
 

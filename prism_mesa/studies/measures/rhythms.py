@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Floats, Ints, Mask, Rows
 from prism_mesa.domain import ACTIONS
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.measures import gini, top_share
@@ -27,8 +28,6 @@ from prism_mesa.studies.measures.cascades import (
 from prism_mesa.studies.measures.engagement import GINI
 from prism_mesa.studies.measures.measure import (
     FinishedRun,
-    Ints,
-    Mask,
     Measure,
     index,
     is_kind,
@@ -38,8 +37,6 @@ from prism_mesa.studies.measures.measure import (
     ratio,
     share,
 )
-
-type Floats = npt.NDArray[np.float64]
 
 _TABLES: Final = ("engagements",)
 DAY_MIN: Final = 24 * 60
@@ -53,7 +50,7 @@ CONGRESS_HOURS: Final = (
 """Share of 179,974 tweets of 525 accounts of the US Congress in each hour, Eastern time."""
 
 
-def activities(run: FinishedRun) -> npt.NDArray[np.int64]:
+def activities(run: FinishedRun) -> Ints:
     """Return the number of posts and reshares of each agent with any, as VoterFraud2020 counts activity."""
     posts = run.table("posts")
     authors = posts["author"].to_numpy()[is_kind(posts, POST) | is_kind(posts, RESHARE)]
@@ -354,8 +351,8 @@ class Windows:
         n_possible: The number of windows if all recorded agents had come online in every round.
     """
 
-    agent: Ints
-    round: Ints
+    agent: Rows
+    round: Rows
     actions: dict[str, Mask]
     n_possible: int
 
@@ -367,7 +364,7 @@ def usage_windows(run: FinishedRun) -> Windows:
     is_recorded = (agents["recorded_transitions"] & agents["recorded_engagements"]).to_numpy()
     rounds = run.config.rounds
 
-    def window_keys(rows: pd.DataFrame, agent: str = "agent", round_: str = "round") -> Ints:
+    def window_keys(rows: pd.DataFrame, agent: str = "agent", round_: str = "round") -> Rows:
         """Return a unique number for each agent and round that have a row."""
         agents, round_column = rows[agent].to_numpy(), rows[round_].to_numpy()
         is_counted = (round_column >= first) & (round_column < rounds) & is_recorded[agents]
@@ -375,7 +372,7 @@ def usage_windows(run: FinishedRun) -> Windows:
 
     window_key = window_keys(transitions[transitions["trigger"] == FEED_READY])
     engagements, posts = run.table("engagements"), run.table("posts")
-    keys: dict[str, Ints] = {action: window_keys(engagements[engagements["action"] == action]) for action in ACTIONS}
+    keys: dict[str, Rows] = {action: window_keys(engagements[engagements["action"] == action]) for action in ACTIONS}
     is_by_agent = is_kind(posts, POST) & posts["author"].between(0, len(agents), inclusive="left")
     keys["post"] = window_keys(posts[is_by_agent], "author", "written")
     actions = {action: np.isin(window_key, taken, assume_unique=True) for action, taken in keys.items()}
@@ -392,7 +389,7 @@ def _idle_share(run: FinishedRun) -> float:
     return mean(~actions.any(axis=0))
 
 
-def person_shares(agent: Ints, round_: Ints, actions: Mask, seed: int) -> npt.NDArray[np.float64]:
+def person_shares(agent: Rows, round_: Rows, actions: Mask, seed: int) -> Floats:
     """Return the share of windows with an action for each person, with windows sampled as in the data.
 
     Each agent with a window is a person. A person's sample has as many random windows as a random person in the data
@@ -411,7 +408,7 @@ def person_shares(agent: Ints, round_: Ints, actions: Mask, seed: int) -> npt.ND
     return np.bincount(person[sampled_windows], actions[sampled_windows]) / np.bincount(person[sampled_windows])
 
 
-def _reshared_shares(run: FinishedRun) -> npt.NDArray[np.float64]:
+def _reshared_shares(run: FinishedRun) -> Floats:
     windows = run.compute(usage_windows)
     return person_shares(windows.agent, windows.round, windows.actions["reshare"], run.config.seed)
 

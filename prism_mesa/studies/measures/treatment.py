@@ -11,9 +11,9 @@ from math import inf, nan
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Floats
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ConfigError, printable
 from prism_mesa.runs.config import Config
@@ -24,7 +24,6 @@ from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.measures.engagement import stay_intervals
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, attribute_values, is_kind, mean
 
-type Floats = npt.NDArray[np.float64]
 type Rounds = tuple[int, int]
 type Rates = Callable[[FinishedRun, Rounds], Floats]
 """Returns a number for each agent from what it did in some rounds, NaN for agents without one; empty if undefined."""

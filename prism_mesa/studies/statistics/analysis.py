@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from prism_mesa.arrays import Ints
 from prism_mesa.errors import format_count
-from prism_mesa.streams import Ints
 from prism_mesa.studies.statistics.cells import ARM, Cells, RunTable, make_cells
 from prism_mesa.studies.statistics.expectation import Verdict, parse_expectation
 

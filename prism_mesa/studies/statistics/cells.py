@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.streams import Floats, Ints
+from prism_mesa.arrays import Floats, Ints, Mask
 
 
 class Treatment(NamedTuple):
@@ -100,8 +100,6 @@ def level_indices(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Int
     return codes, tuple(levels)
 
 
-type Bools = npt.NDArray[np.bool_]
-
 ARM: Final = "arm"  # the term whose levels are the arms
 ROUNDING: Final = 1e-12  # largest relative rounding error
 
@@ -124,8 +122,8 @@ class Cells:
     codes: dict[str, Ints]
     levels: dict[str, tuple[Any, ...]]
     values: Floats
-    planned: Bools
-    done: Bools
+    planned: Mask
+    done: Mask
     measures: tuple[str, ...]
     paired: bool
 
@@ -139,7 +137,7 @@ class Cells:
         columns = [self.measures.index(name) for name in measures]
         return replace(self, values=self.values[:, :, columns], measures=tuple(measures))
 
-    def has_level(self, term: str, index: int) -> Bools:
+    def has_level(self, term: str, index: int) -> Mask:
         """Return a mask of the conditions with a level of a term, given the level's index."""
         return np.equal(self.codes[term], index)
 
@@ -183,14 +181,14 @@ def make_cells(table: RunTable) -> Cells:
     )
 
 
-def gap_groups(values: Floats) -> Iterator[tuple[Ints, Bools]]:
+def gap_groups(values: Floats) -> Iterator[tuple[Ints, Mask]]:
     """Yield groups of columns that have numbers in the same rows, with a mask of these rows."""
     patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
     for index in range(patterns.shape[1]):
         yield np.flatnonzero(group.reshape(-1) == index), patterns[:, index]
 
 
-def is_flat(values: Floats, scale: Floats | float = 0.0) -> Bools:
+def is_flat(values: Floats, scale: Floats | float = 0.0) -> Mask:
     """Return a mask of columns that are constant up to rounding; `scale` is the size of values before subtraction."""
     return np.asarray(np.ptp(values, axis=0) <= ROUNDING * np.maximum(np.abs(values).max(axis=0), scale))
 

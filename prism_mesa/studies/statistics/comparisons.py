@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from prism_mesa.streams import Floats, Ints
+from prism_mesa.arrays import Floats, Ints, Mask
 from prism_mesa.studies.statistics.cells import (
     ARM,
     DIFFERENCES,
@@ -19,7 +19,6 @@ from prism_mesa.studies.statistics.cells import (
     PRECISION,
     ROUNDING,
     TREATMENTS,
-    Bools,
     Cells,
     RunTable,
     Treatment,
@@ -66,7 +65,7 @@ class Comparison:
     low: Floats
     high: Floats
     p: Floats
-    equal: Bools
+    equal: Mask
     right_mean: Floats
     samples: tuple[Floats, ...]
     scale: Floats
@@ -87,7 +86,7 @@ class Comparison:
             return np.where(self.equal & np.isfinite(sd), 0.0, self.difference / sd)
 
 
-def compare(cells: Cells, left: Bools, right: Bools, shared_terms: Sequence[str]) -> Comparison:
+def compare(cells: Cells, left: Mask, right: Mask, shared_terms: Sequence[str]) -> Comparison:
     """Compare the conditions on the left with those on the right.
 
     The conditions of a pair have the same levels of the terms in `shared_terms`. If a side has several conditions in a
@@ -146,7 +145,7 @@ def _seed_differences(differences: Floats) -> Floats:
     return share * ratio(sums, counts) + (1 - share) * mean
 
 
-def _group_means(cells: Cells, side: Bools, group: Ints, shared_groups: Ints) -> tuple[Floats, Bools]:
+def _group_means(cells: Cells, side: Mask, group: Ints, shared_groups: Ints) -> tuple[Floats, Mask]:
     """Return the means of a side's conditions in each shared group, and whether all runs of the group were planned."""
     conditions = np.flatnonzero(side & np.isin(group, shared_groups))
     group_index = np.searchsorted(shared_groups, group[conditions])
@@ -157,7 +156,7 @@ def _group_means(cells: Cells, side: Bools, group: Ints, shared_groups: Ints) ->
     return sums / np.bincount(group_index, minlength=len(shared_groups))[:, None, None], planned
 
 
-def _compare_unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
+def _compare_unpaired(cells: Cells, left: Mask, right: Mask) -> Comparison:
     left_runs, right_runs = _planned_runs(cells, left), _planned_runs(cells, right)
     n_left, n_right = np.isfinite(left_runs).sum(axis=0), np.isfinite(right_runs).sum(axis=0)
     measures = len(cells.measures)
@@ -179,7 +178,7 @@ def _compare_unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
     )
 
 
-def _planned_runs(cells: Cells, side: Bools) -> Floats:
+def _planned_runs(cells: Cells, side: Mask) -> Floats:
     """Return the values of all planned runs of a side, shape (runs, measures)."""
     return np.asarray(cells.values[side][cells.planned[side]])
 

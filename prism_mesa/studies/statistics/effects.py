@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ANSWERS, ARM, EFFECTS, GROUPS, Bools, Cells, gap_groups, make_table
+from prism_mesa.arrays import Floats, Ints, Mask
+from prism_mesa.studies.statistics.cells import ANSWERS, ARM, EFFECTS, GROUPS, Cells, gap_groups, make_table
 from prism_mesa.studies.statistics.significance import holm, interval
 
 CONDITION: Final = "condition"  # the term whose levels are the conditions
@@ -140,7 +140,7 @@ def _dummies(cells: Cells, effect: Effect) -> Floats:
     return product
 
 
-def _anova(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tuple[list[dict[str, Any]], Bools]:
+def _anova(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tuple[list[dict[str, Any]], Mask]:
     """Return rows of effects, and a mask of the measures that can be tested; values have no NaN."""
     no_measures = np.zeros(values.shape[1], bool)
     if not dummies or len(values) < 2:
@@ -170,7 +170,7 @@ def _anova(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tuple[
     return rows, testable
 
 
-def _explained_squares(gram: Floats, cross: Floats, selected: Bools) -> tuple[Floats, int]:
+def _explained_squares(gram: Floats, cross: Floats, selected: Mask) -> tuple[Floats, int]:
     """Return the sums of squares that the selected columns of a linear model explain, and their rank."""
     values, vectors = np.linalg.eigh(gram[np.ix_(selected, selected)])
     is_kept = values > 1e-9 * max(values.max(initial=0.0), 1.0)

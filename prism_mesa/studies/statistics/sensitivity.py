@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 from SALib.analyze import morris, sobol
 
+from prism_mesa.arrays import Floats, Mask
 from prism_mesa.errors import format_count
-from prism_mesa.streams import Floats, make_generator
+from prism_mesa.streams import make_generator
 from prism_mesa.studies.design.sampling import LEVELS, repeat_points
-from prism_mesa.studies.statistics.cells import ARM, ROUNDING, SENSITIVITY, Bools, Cells, RunTable, is_flat, make_table
+from prism_mesa.studies.statistics.cells import ARM, ROUNDING, SENSITIVITY, Cells, RunTable, is_flat, make_table
 
 DRAWS: Final = 4000
 RESAMPLES: Final = 200
@@ -47,7 +48,7 @@ def variance_shares(cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
     return make_table(SENSITIVITY, rows), (note,) if omitted_measures else ()
 
 
-def _variance_parts(cells: Cells, is_kept: Bools, values: Floats) -> dict[str, Floats]:
+def _variance_parts(cells: Cells, is_kept: Mask, values: Floats) -> dict[str, Floats]:
     """Return the variance due to each source: the estimate, then draws; values have shape (conditions, seeds)."""
     draws, (conditions, seeds), grand_mean = make_generator("variance shares"), values.shape, values.mean()
 

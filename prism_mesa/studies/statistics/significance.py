@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import stats
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW
 
-from prism_mesa.streams import Floats
+from prism_mesa.arrays import Floats
 from prism_mesa.studies.statistics.cells import ROUNDING, is_flat
 
 ALPHA: Final = 0.05

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from prism_mesa.arrays import Mask
 from prism_mesa.errors import format_count
-from prism_mesa.studies.statistics.cells import EQUIVALENCE, Bools, Cells, level_key, make_table
+from prism_mesa.studies.statistics.cells import EQUIVALENCE, Cells, level_key, make_table
 from prism_mesa.studies.statistics.comparisons import Comparison, compare
 from prism_mesa.studies.statistics.expectation import Expectation, Side, Verdict
 from prism_mesa.studies.statistics.significance import ALPHA, Equivalence, holm, tost
@@ -57,7 +58,7 @@ def verdicts(cells: Cells, expectations: Sequence[Expectation]) -> tuple[tuple[V
     return results, make_table(EQUIVALENCE, rows)
 
 
-def _side_mask(cells: Cells, side: Side) -> Bools:
+def _side_mask(cells: Cells, side: Side) -> Mask:
     mask = np.ones(len(cells.conditions), bool)
     for term, level in side.terms:
         keys = [level_key(other) for other in cells.levels[term]]

@@ -10,11 +10,11 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from prism_mesa.arrays import Floats
 from prism_mesa.errors import ConfigError, RunError, one_line
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import code_version, digest, identify_config
 from prism_mesa.runs.records.folder import make_folder
-from prism_mesa.streams import Floats
 from prism_mesa.studies.collect import run_table
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.driver import Engine, Progress

@@ -7,12 +7,12 @@ from textwrap import fill
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from prism_mesa.arrays import Floats
 from prism_mesa.domain import STATE_COLORS, AgentState
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger
@@ -21,8 +21,6 @@ from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.files import save
 from prism_mesa.view.plots.rounds import Band, draw_band, interval_band
 from prism_mesa.view.plots.sources import OneRun
-
-type Floats = npt.NDArray[np.float64]
 
 _BINS: Final = 10
 

@@ -12,6 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogFormatter
 
+from prism_mesa.arrays import Floats
 from prism_mesa.errors import ConfigError, DataError, format_count, shorten
 from prism_mesa.params import short_repr
 from prism_mesa.runs.measures import ccdf
@@ -20,7 +21,6 @@ from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import agents_note, draw_band, range_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import Drawable, Group, RunTables, single_run, to_groups
 
-type Floats = npt.NDArray[np.float64]
 type Curve = tuple[Floats, Floats]
 """Sizes, and shares of at least these sizes."""
 type Real = bool | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]

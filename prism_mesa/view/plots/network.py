@@ -12,6 +12,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from prism_mesa.arrays import Floats, Ints, Mask
 from prism_mesa.errors import DataError, format_count, shorten
 from prism_mesa.runs.run_files import has_table, run_folder
 from prism_mesa.social.state.network import FollowNetwork
@@ -22,8 +23,6 @@ from prism_mesa.studies.measures.measure import FinishedRun, communities, main_i
 from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.sources import OneRun
 
-type Ints = npt.NDArray[np.int64]
-type Points = npt.NDArray[np.float64]
 type Pairs = tuple[Ints, Ints]
 
 MAX_AGENTS: Final = 50_000
@@ -146,7 +145,7 @@ def network_by_attribute_figure(
 class _Scene:
     """Agents to draw, and the names and colours of their groups."""
 
-    points: Points  # shape (n, 2); NaN if an agent is not drawn
+    points: Floats  # shape (n, 2); NaN if an agent is not drawn
     legend_group: Ints  # index of each agent's group in `names`
     group: Ints  # each agent's group before small ones were merged
     followers: Ints
@@ -154,7 +153,7 @@ class _Scene:
     palette: list[str]
 
     @property
-    def is_drawn(self) -> npt.NDArray[np.bool_]:
+    def is_drawn(self) -> Mask:
         """Whether each agent is drawn, shape (n,)."""
         return np.isfinite(self.points[:, 0])
 
@@ -170,7 +169,7 @@ class _Scene:
         largest = max(int((self.group[src] != self.group[dst]).sum()) for src, dst in samples)
         return float(np.clip(100 / max(1, largest), 0.07, 0.2))
 
-    def lines(self, pairs: Pairs) -> list[Points]:
+    def lines(self, pairs: Pairs) -> list[Floats]:
         """Return each follow as a line from the follower to the followed."""
         src, dst = pairs
         return list(np.stack([self.points[dst], self.points[src]], axis=1))
@@ -251,13 +250,13 @@ def follow_figure(
     return figure
 
 
-def _height_by_width(points: Points) -> float:
+def _height_by_width(points: Floats) -> float:
     points = points[np.isfinite(points[:, 0])]
     width, height = np.maximum(np.ptp(points, axis=0), 1e-6) if len(points) else (1.0, 1.0)
     return float(np.clip(height / width, 0.35, 1.0))
 
 
-def _place_agents(legend_group: Ints, n_groups: int, followers: Ints) -> Points:
+def _place_agents(legend_group: Ints, n_groups: int, followers: Ints) -> Floats:
     """Place agents: each group fills a disc of its size, with the most followed agents in the middle."""
     sizes = np.bincount(legend_group, minlength=n_groups)
     radius = np.sqrt(np.maximum(sizes, 1) / max(1, len(legend_group)))
@@ -366,7 +365,7 @@ def mixing(source: Ints, target: Ints, n: int) -> Ints:
     return np.bincount(source * n + target, minlength=n * n).reshape(n, n).astype(np.int64)
 
 
-def ratios(counts: Ints) -> npt.NDArray[np.float64]:
+def ratios(counts: Ints) -> Floats:
     """Return counts over their expectation from the sums of rows and columns; NaN where a sum is 0."""
     chance = np.outer(counts.sum(1), counts.sum(0)) / counts.sum()
     with np.errstate(divide="ignore", invalid="ignore"):

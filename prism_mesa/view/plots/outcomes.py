@@ -5,11 +5,11 @@ from textwrap import fill
 from typing import Any, Final, Literal
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from prism_mesa.arrays import Floats
 from prism_mesa.errors import ConfigError, DataError, format_count
 from prism_mesa.runs.measures import gini
 from prism_mesa.studies.measures.curves import SHARES, lorenz
@@ -18,7 +18,6 @@ from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import draw_band, range_band, seeds_note
 from prism_mesa.view.plots.sources import ENGAGEMENTS, Drawable, Group, RunTables, to_groups
 
-type Floats = npt.NDArray[np.float64]
 type Values = Sequence[Mapping[int, float]]
 """An outcome by seed, for each group."""
 

@@ -15,8 +15,6 @@ from prism_mesa.social.params.interventions import acts_by_key
 from prism_mesa.view.plots.sources import Group
 from prism_mesa.view.plots.style import BAND, INK, SMALL, whole_numbers
 
-type Floats = npt.NDArray[np.float64]
-
 
 @dataclass(frozen=True)
 class Band:

@@ -3,7 +3,7 @@
 import operator
 import os
 import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Any, Final, get_args
@@ -220,6 +220,19 @@ def nest_keys(flat: Mapping[str, Any]) -> dict[str, Any]:
                 raise ConfigError(f"{_key_text(key)}: is a group of keys ({names} given before), not a single value")
         branch[last] = value
     return tree
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield nested values by dotted key, including keys that occur twice.
+
+    >>> dict(flatten({"feed": {"mode": "random"}, "agents.n": 10}))
+    {'feed.mode': 'random', 'agents.n': 10}
+    """
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value and f"{prefix}{key}" not in MAPPING_KEYS:
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def merge_values(base: Mapping[str, Any], update: Mapping[str, Any], label: str = "") -> dict[str, Any]:

@@ -2,14 +2,14 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 import yaml
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.params import MAPPING_KEYS, Params, validate_params
+from prism_mesa.params import Params, flatten, validate_params
 from prism_mesa.runs.yaml_text import parse_yaml, read_yaml
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.measures.curves import CURVES
@@ -177,19 +177,6 @@ _ARM: Final = re.compile(r"[\w.-](?:[\w. -]{0,58}[\w.-])?")
 def settings(arm: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the settings of an arm: everything except `optional`."""
     return {key: value for key, value in (arm or {}).items() if key != "optional"}
-
-
-def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield nested values by dotted key, including keys that occur twice.
-
-    >>> dict(flatten({"feed": {"mode": "random"}, "agents.n": 10}))
-    {'feed.mode': 'random', 'agents.n': 10}
-    """
-    for key, value in values.items():
-        if isinstance(value, Mapping) and value and f"{prefix}{key}" not in MAPPING_KEYS:
-            yield from flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def settings_text(values: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Parameters of interventions: what the platform does during a run, from when on, and for which agents."""
 
 import ast
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import exp, inf, log1p
@@ -11,9 +11,9 @@ from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import did_you_mean
-from prism_mesa.params import MAPPING_KEYS, LogOdds, Params, Share, list_leaves
+from prism_mesa.params import LogOdds, Params, Share, flatten, list_leaves
 from prism_mesa.social.params.agents import ChurnParams, HomophilyParams, ReturnsParams
-from prism_mesa.social.params.attributes import Value
+from prism_mesa.social.params.attributes import COMMUNITY, Value
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
 from prism_mesa.social.params.network import NetworkRatesParams
 from prism_mesa.statechart import parse_expression
@@ -205,10 +205,6 @@ class PlatformPostParams(Params):
     every: int | None = Field(None, ge=1, description="rounds from one post to the next; null: post once")
 
 
-COMMUNITY: Final = "community"
-"""The value of `by` for communities of the network."""
-
-
 class AssignParams(Params):
     """How agents are assigned to a random share."""
 
@@ -349,7 +345,7 @@ class InterventionParams(Params):
         if not isinstance(settings, Mapping):
             return settings
         flat: dict[str, Any] = {}
-        for key, value in _flatten(settings):
+        for key, value in flatten(settings):
             if key in flat:
                 raise ValueError(f"{key} is set twice")
             flat[key] = value
@@ -403,11 +399,3 @@ def acts_by_key() -> dict[str, Act]:
     """Return the acts of interventions, by key."""
     fields = InterventionParams.model_fields.items()
     return {name: mark for name, field in fields for mark in field.metadata if isinstance(mark, Act)}
-
-
-def _flatten(values: Mapping[Any, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in values.items():
-        if isinstance(value, Mapping) and value and f"{prefix}{key}" not in MAPPING_KEYS:
-            yield from _flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value

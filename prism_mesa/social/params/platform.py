@@ -13,6 +13,7 @@ from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.social.params.accounts import ACCOUNT, AccountParams, account_attribute
 from prism_mesa.social.params.agents import AgentsParams
 from prism_mesa.social.params.attributes import (
+    COMMUNITY,
     AttributeParams,
     OpinionsParams,
     check_appeal_by,
@@ -21,7 +22,7 @@ from prism_mesa.social.params.attributes import (
     check_opinions,
 )
 from prism_mesa.social.params.feed import FeedParams, UtilityParams
-from prism_mesa.social.params.interventions import COMMUNITY, InterventionParams
+from prism_mesa.social.params.interventions import InterventionParams
 from prism_mesa.social.params.network import NetworkParams
 from prism_mesa.social.params.world import ClockParams, FilesParams, PostsParams, RecordsParams
 from prism_mesa.social.state.events import Clock

@@ -20,7 +20,8 @@ from prism_mesa.kernels.commit.orders import new_post_keys
 from prism_mesa.kernels.utility import NO_MARKS, Marks
 from prism_mesa.social.behavior import SCROLLING
 from prism_mesa.social.params import InterventionParams, SocialParams
-from prism_mesa.social.params.interventions import COMMUNITY, DelayParams, FilterParams, PostActParams, draft_expression
+from prism_mesa.social.params.attributes import COMMUNITY
+from prism_mesa.social.params.interventions import DelayParams, FilterParams, PostActParams, draft_expression
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, CandidateColumns, PostColumns
 from prism_mesa.social.round.feeds import NO_FEED_ACTS, FeedActs

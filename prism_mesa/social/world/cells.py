@@ -53,7 +53,7 @@ def parse_ids(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
     ids = [_normalize_ids(column, name, all_whole=all_whole) for name, column in cells.items()]
     if all(pa.types.is_int64(column.type) for column in ids):
         return ids
-    return [column if _is_text(column.type) else column.cast(pa.string()) for column in ids]
+    return [column if is_text(column.type) else column.cast(pa.string()) for column in ids]
 
 
 def parse_labels(column: pa.ChunkedArray, name: str) -> list[str | None]:
@@ -83,10 +83,11 @@ def _normalize_ids(column: pa.ChunkedArray, name: str, *, all_whole: bool) -> pa
             return column.cast(pa.int64())
         except pa.ArrowInvalid:
             pass  # beyond 64 bits, or decimals
-    return column if _is_text(type_) else column.cast(pa.string())
+    return column if is_text(type_) else column.cast(pa.string())
 
 
-def _is_text(type_: pa.DataType) -> bool:
+def is_text(type_: pa.DataType) -> bool:
+    """Return whether a column of this type holds strings."""
     type_ = type_.value_type if pa.types.is_dictionary(type_) else type_
     return bool(pa.types.is_string(type_) or pa.types.is_large_string(type_))
 
@@ -97,7 +98,7 @@ def _decode(column: pa.ChunkedArray, name: str, content: str) -> pa.ChunkedArray
     if pa.types.is_nested(type_):
         raise ValueError(f"column {name!r} holds {type_}, not {content}")
     try:
-        if pa.types.is_dictionary(type_) and not _is_text(type_):
+        if pa.types.is_dictionary(type_) and not is_text(type_):
             column = column.cast(type_.value_type)
         binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
         return column.cast(pa.string()) if binary or pa.types.is_null(column.type) else column
@@ -118,7 +119,7 @@ def parse_numbers(column: pa.ChunkedArray, name: str) -> tuple[Floats, Mask]:
         ValueError: If the cells hold nested values.
     """
     cells = _decode(column, name, "numbers")
-    if not _is_text(cells.type):
+    if not is_text(cells.type):
         try:
             numbers = np.asarray(cells.cast(pa.float64(), safe=False).to_numpy(), np.float64)
         except pa.ArrowException:

@@ -12,7 +12,7 @@ from pydantic import Field, TypeAdapter, ValidationError, field_validator, model
 
 from prism_mesa.arrays import Floats
 from prism_mesa.errors import ConfigError, DataError, PrismError, format_count
-from prism_mesa.params import Params, merge_values, nest_keys, short_repr, validate_params
+from prism_mesa.params import Params, flatten, merge_values, nest_keys, short_repr, validate_params
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.identity import Identity, identify_config
 from prism_mesa.runs.yaml_text import read_yaml
@@ -21,7 +21,7 @@ from prism_mesa.studies.design.points import check_keys, takes_integers
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.folder import StudyFolder, read_json, write_text
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import NAME, RunLimits, flatten, study_params
+from prism_mesa.studies.params import NAME, RunLimits, study_params
 
 RISE: Final = 3.84
 """Rise of the objective at the ends of a 95 % interval: the quantile of chi-squared with one degree of freedom."""

@@ -11,9 +11,9 @@ from typing import Any, Final, get_args
 import pandas as pd
 
 from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.params import Params, list_leaves
+from prism_mesa.params import Params, flatten, list_leaves
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flatten, parse_value
+from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, parse_value
 
 _MAX_POINTS: Final = 1_000_000
 

@@ -8,7 +8,7 @@ from itertools import product
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, PrismError
-from prism_mesa.params import merge_values, nest_keys, validate_params
+from prism_mesa.params import flatten, merge_values, nest_keys, validate_params
 from prism_mesa.reasoner import Reasoner, make_reasoner
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.identity import Identity, identify_config
@@ -18,7 +18,7 @@ from prism_mesa.streams import digest64
 from prism_mesa.studies.design.points import Points, check_keys, find_file, make_points
 from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.measures.treatment import by_agent, check_interventions
-from prism_mesa.studies.params import StudyParams, flatten, settings, settings_text
+from prism_mesa.studies.params import StudyParams, settings, settings_text
 from prism_mesa.studies.statistics.cells import Treatment, level_text
 from prism_mesa.studies.statistics.expectation import parse_expectation
 

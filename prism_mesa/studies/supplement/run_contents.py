@@ -13,6 +13,7 @@ from prism_mesa.economy.tables import ALWAYS as ECONOMY_ALWAYS
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger, LLMParams
 from prism_mesa.llm.sqlite_file import has_log
+from prism_mesa.params import flatten
 from prism_mesa.reasoner.distilled import MODEL_FILE as DISTILLED
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
 from prism_mesa.runs.identity import MODULES, inputs_version, source_files
@@ -32,7 +33,7 @@ from prism_mesa.runs.run_files import (
 from prism_mesa.runs.trust import is_inside
 from prism_mesa.social.tables import ALWAYS as SOCIAL_ALWAYS
 from prism_mesa.social.user_objects import find_user_objects
-from prism_mesa.studies.params import flatten
+from prism_mesa.social.world.cells import is_text
 from prism_mesa.studies.supplement.packing import Action, Cleaner, Contents
 from prism_mesa.studies.supplement.zip_files import Content
 
@@ -207,7 +208,7 @@ def _run_action(
 def check_table(file: Path, cleaner: Cleaner) -> None:
     """Raise DataError if a string in a table contains a secret or a path of this machine."""
     with name_file_in_errors(file), pq.ParquetFile(file) as parquet:
-        texts = [field.name for field in parquet.schema_arrow if _is_text(field.type)]
+        texts = [field.name for field in parquet.schema_arrow if is_text(field.type)]
         for batch in parquet.iter_batches(columns=texts) if texts else ():
             for name in texts:
                 values = batch.column(name)
@@ -215,11 +216,6 @@ def check_table(file: Path, cleaner: Cleaner) -> None:
                 for kind, words in cleaner.forbidden.items():
                     if any(pc.any(pc.match_substring(values, word)).as_py() for word in words):
                         raise DataError(f"{file.name}: column {name!r}: contains {kind}, which {_CANNOT_REMOVE}")
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def ledger_content(file: Path, cleaner: Cleaner) -> Content:

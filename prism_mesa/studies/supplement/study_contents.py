@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import yaml
 
 from prism_mesa.errors import ConfigError, DataError, format_count
+from prism_mesa.params import flatten
 from prism_mesa.runs.config import INPUT_FILES, Config, load_config
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import PACKAGE_PREFIX
@@ -21,7 +22,7 @@ from prism_mesa.studies.collect import FACTS, RUNS
 from prism_mesa.studies.design.points import find_file
 from prism_mesa.studies.design.study_design import Worlds, condition_configs
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
-from prism_mesa.studies.params import StudyParams, flatten, settings, study_params
+from prism_mesa.studies.params import StudyParams, settings, study_params
 from prism_mesa.studies.supplement.packing import Action, Contents
 from prism_mesa.studies.supplement.run_contents import (
     ENDED,

@@ -15,6 +15,7 @@ from reacton.ipyvuetify import Html
 from solara.components.component_vue import component_vue
 from solara.core import component
 
+from prism_mesa.economy.tables import RESPONSE_INDICATORS
 from prism_mesa.errors import DataError
 from prism_mesa.llm.text import clean_text
 from prism_mesa.runs.manifest import read_run
@@ -26,11 +27,10 @@ from prism_mesa.view.plots.economy import draw_indicators
 _PERCENT_UNITS: Final = dict.fromkeys(("gdp_growth", "output_gap", "unemployment", "policy_rate"), "%")
 _PERCENT_OF_GDP: Final = dict.fromkeys(("spending", "taxes", "debt", "trade_balance"), "% of GDP")
 _INDICATOR_UNITS: Final = _PERCENT_UNITS | {"inflation": "% a year"} | _PERCENT_OF_GDP
-_DRAWN_INDICATORS: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
 _REQUIRED: Final = {  # columns that the page needs
     "nations": ("name", "inflation_target", "natural_unemployment"),
-    "indicators": ("round", "quarter", "nation", *_DRAWN_INDICATORS),
-    "baselines": ("round", "nation", "policy", *_DRAWN_INDICATORS),
+    "indicators": ("round", "quarter", "nation", *RESPONSE_INDICATORS),
+    "baselines": ("round", "nation", "policy", *RESPONSE_INDICATORS),
     "decisions": ("round", "nation", "action", "outcome"),
     "verdicts": ("round", "nation", "passed", "check", "of", "reason"),
 }

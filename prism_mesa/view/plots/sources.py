@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from prism_mesa.domain import AgentState, states_in
 from prism_mesa.errors import DataError, printable
-from prism_mesa.params import short_repr
+from prism_mesa.params import flatten, short_repr
 from prism_mesa.runs.records.arrow_rows import WaitingRows
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.runs.run_files import (
@@ -317,8 +317,6 @@ def _run_tables(run: object) -> RunTables:
 
 def _check_seeds(runs: Sequence[RunTables]) -> None:
     """Raise a DataError if runs differ in more than their seeds, or share a seed."""
-    from prism_mesa.studies.params import flatten
-
     by_seed: dict[int, RunTables] = {}
     for run in runs:
         first, values = (dict(flatten(config)) for config in (runs[0].config, run.config))

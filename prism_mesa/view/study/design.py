@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.studies.params import flatten, settings
+from prism_mesa.params import flatten
+from prism_mesa.studies.params import settings
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study import blocks as doc

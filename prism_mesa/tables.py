@@ -56,6 +56,11 @@ class TableSchema:
         return {column.name: column.type for column in self.columns}
 
 
+def make_schema(name: str, row: str, *columns: Column) -> TableSchema:
+    """Return the schema of a table with these columns."""
+    return TableSchema(name, row, columns)
+
+
 def index_tables(*tables: TableSchema) -> dict[str, TableSchema]:
     """Return schemas by the names of their tables, in order."""
     return {table.name: table for table in tables}

@@ -17,7 +17,7 @@ from prism_mesa.domain import (
 from prism_mesa.social.state.act_state import GROUPS
 from prism_mesa.social.state.agent_fields import AGENT_FIELDS
 from prism_mesa.social.state.attributes import Attributes
-from prism_mesa.tables import Column, TableSchema, index_tables
+from prism_mesa.tables import Column, TableSchema, index_tables, make_schema
 
 COUNTERS: Final = ("likes", "replies", "reshares")
 """The counters of posts, in the order of `domain.ACTIONS`."""
@@ -25,6 +25,7 @@ COUNTERS: Final = ("likes", "replies", "reshares")
 _ROUND = Column("round", "int", "the round, from 0")
 _TICK = Column("tick", "int", "0 as the round opens, 1 to `ticks_per_round` for its ticks, one more as it closes")
 _AGENT = Column("agent", "int", "row of the agent in `agents`")
+_AGENT_IN_TICK = (_ROUND, _TICK, _AGENT)
 _POST = Column("post", "int", "row of the post in `posts`")
 _POST_OR_NONE = Column("post", "int", "row of the post in `posts`, or -1")
 _ROOT = Column("root", "int", "row of the root of the post's cascade in `posts`")
@@ -56,30 +57,24 @@ def _state_columns(states: Iterable[AgentState]) -> dict[str, tuple[Column, ...]
 _OF_STATES: Final = _state_columns(STATES)
 ROUND_SHARES: Final = _OF_STATES["rounds"]
 
-ROUNDS: Final = TableSchema("rounds", "a round", (_ROUND, *ROUND_COUNTS, *ROUND_SHARES))
-TICKS: Final = TableSchema("ticks", "a tick", (_ROUND, Column("tick", "int", "the tick, from 1"), *_OF_STATES["ticks"]))
-ACCOUNTS: Final = TableSchema(
+ROUNDS: Final = make_schema("rounds", "a round", _ROUND, *ROUND_COUNTS, *ROUND_SHARES)
+TICKS: Final = make_schema("ticks", "a tick", _ROUND, Column("tick", "int", "the tick, from 1"), *_OF_STATES["ticks"])
+ACCOUNTS: Final = make_schema(
     "accounts",
     "a round and a kind of account",
-    (
-        _ROUND,
-        Column("account", "category", "the kind: a name in `accounts`, or `agent` for all other agents"),
-        *_OF_STATES["accounts"],
-    ),
+    _ROUND,
+    Column("account", "category", "the kind: a name in `accounts`, or `agent` for all other agents"),
+    *_OF_STATES["accounts"],
 )
-TRANSITIONS: Final = TableSchema(
+TRANSITIONS: Final = make_schema(
     "transitions",
     "a transition of an agent",
-    (
-        _ROUND,
-        _TICK,
-        _AGENT,
-        Column("trigger", "category", "the trigger of the transition"),
-        Column("from_state", "category", "the state before the transition"),
-        Column("to_state", "category", "the state after the transition"),
-        _POST_OR_NONE,
-        Column("open", "bool", "whether the transition was an open choice; choices to stay in a state have no row"),
-    ),
+    *_AGENT_IN_TICK,
+    Column("trigger", "category", "the trigger of the transition"),
+    Column("from_state", "category", "the state before the transition"),
+    Column("to_state", "category", "the state after the transition"),
+    _POST_OR_NONE,
+    Column("open", "bool", "whether the transition was an open choice; choices to stay in a state have no row"),
 )
 _SOURCE_COUNT: Final = Column(
     "source", "int", "number of times that the agent has read this root so far (`feed.repeats`)", optional=True
@@ -87,178 +82,159 @@ _SOURCE_COUNT: Final = Column(
 _LABEL: Final = Column(
     "label", "category", "name or number of the first label on the post that the agent saw", blank=True, optional=True
 )
-IMPRESSIONS: Final = TableSchema(
-    "impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT, _SOURCE_COUNT, _LABEL)
+IMPRESSIONS: Final = make_schema(
+    "impressions", "a post that an agent read", *_AGENT_IN_TICK, _POST, _ROOT, _SOURCE_COUNT, _LABEL
 )
-ENGAGEMENTS: Final = TableSchema(
+ENGAGEMENTS: Final = make_schema(
     "engagements",
     "a like, reply or reshare",
-    (_ROUND, _TICK, _AGENT, _POST, _ROOT, Column("action", "category", "the kind of engagement", one_of=ACTIONS)),
+    *_AGENT_IN_TICK,
+    _POST,
+    _ROOT,
+    Column("action", "category", "the kind of engagement", one_of=ACTIONS),
 )
-VIEWS: Final = TableSchema(
+VIEWS: Final = make_schema(
     "views",
     "a round in which agents read a post or its reshares (for posts drawn by `records.views`)",
-    (_ROUND, _ROOT, Column("impressions", "int", "number of impressions of the root and its reshares in that round")),
+    _ROUND,
+    _ROOT,
+    Column("impressions", "int", "number of impressions of the root and its reshares in that round"),
 )
-POSTS: Final = TableSchema(
+POSTS: Final = make_schema(
     "posts",
     "a post, reply or reshare",
-    (
-        Column("post", "int", "row of the post, from 0"),
-        Column("round", "int", "the first round in which readers can see it"),
-        Column("written", "int", "the round in which it was written"),
-        Column("author", "int", "row of the author in `agents`"),
-        Column("kind", "category", "the kind of post", one_of=POST_KINDS),
-        # blank in runs of version 0.1
-        Column("parent", "int", "row of the post that it answers or reshares, or -1", blank=True),
-        Column("root", "int", "row of the root of the cascade; for a post or reply, the same as `post`"),
-        *(Column(name, "int", f"{name} of the post and its reshares (roots only)") for name in COUNTERS),
-        Column("impressions", "int", "impressions of the post and its reshares (roots only)"),
-        Column("velocity", "int", "engagements in the last `feed.velocity_window` rounds (roots only)"),
-        Column("topic", "category", "name of the nearest topic, as in `interests`", blank=True),
-        Column("text", "category", "the text; for a reshare, the text that it passes on", blank=True),
-        Column("comment", "category", "the comment of a reshare", blank=True),
-        Column("media_type", "category", "image, video, link, ...; empty without media", blank=True),
-        Column("media_description", "category", "a description of the media", blank=True),
-    ),
+    Column("post", "int", "row of the post, from 0"),
+    Column("round", "int", "the first round in which readers can see it"),
+    Column("written", "int", "the round in which it was written"),
+    Column("author", "int", "row of the author in `agents`"),
+    Column("kind", "category", "the kind of post", one_of=POST_KINDS),
+    # blank in runs of version 0.1
+    Column("parent", "int", "row of the post that it answers or reshares, or -1", blank=True),
+    Column("root", "int", "row of the root of the cascade; for a post or reply, the same as `post`"),
+    *(Column(name, "int", f"{name} of the post and its reshares (roots only)") for name in COUNTERS),
+    Column("impressions", "int", "impressions of the post and its reshares (roots only)"),
+    Column("velocity", "int", "engagements in the last `feed.velocity_window` rounds (roots only)"),
+    Column("topic", "category", "name of the nearest topic, as in `interests`", blank=True),
+    Column("text", "category", "the text; for a reshare, the text that it passes on", blank=True),
+    Column("comment", "category", "the comment of a reshare", blank=True),
+    Column("media_type", "category", "image, video, link, ...; empty without media", blank=True),
+    Column("media_description", "category", "a description of the media", blank=True),
 )
-CASCADES: Final = TableSchema(
+CASCADES: Final = make_schema(
     "cascades",
     "a post or reply with its tree of reshares (summaries, figures and measures leave out replies)",
-    (
-        Column("root", "int", "row of the post in `posts`"),
-        Column("size", "int", "number of posts: 1 + reshares"),
-        Column("depth", "int", "number of reshares from the root to the farthest reshare"),
-        Column("breadth", "int", "largest number of reshares at one depth; 1 without reshares"),
-        Column("structural_virality", "float64", "mean distance between posts (Goel et al. 2016); 0 if alone", "steps"),
-        Column("kind", "category", "the kind of the root", one_of=POST_KINDS),
-    ),
+    Column("root", "int", "row of the post in `posts`"),
+    Column("size", "int", "number of posts: 1 + reshares"),
+    Column("depth", "int", "number of reshares from the root to the farthest reshare"),
+    Column("breadth", "int", "largest number of reshares at one depth; 1 without reshares"),
+    Column("structural_virality", "float64", "mean distance between posts (Goel et al. 2016); 0 if alone", "steps"),
+    Column("kind", "category", "the kind of the root", one_of=POST_KINDS),
 )
-AGENTS: Final = TableSchema(
+AGENTS: Final = make_schema(
     "agents",
     "an agent",
-    (
-        Column("agent", "int", "row of the agent, from 0"),
-        Column("unique_id", "int", "`unique_id` in Mesa, which is `AgentID` in a DataCollector's frames: row + 1"),
-        Column("id", "text", "your id for the agent"),
-        Column("name", "text", "the name, which may not be unique"),
-        Column("interests", "text", "names of interests, strongest first, separated by `;`"),
-        *(Column(trait, "float32", f"Big Five trait: {trait}", "1 to 5") for trait in BIG_FIVE),
-        *(Column(f.name, "int" if f.whole else "float64", f.meaning, f.unit) for f in AGENT_FIELDS.values()),
-        *(
-            Column(action, "float32", f"expected share of `{action}` among the agent's engagements", "share")
-            for action in ACTIONS
-        ),
-        Column("followers", "int", "number of followers"),
-        Column("followees", "int", "number of followees"),
-        Column("posts", "int", "number of posts that the agent wrote, without replies and reshares"),
-        Column("scripted", "bool", "whether the agent has a class of your own with a script"),
-        Column("present", "bool", "whether the agent was on the platform at the end"),
-        *(
-            Column(f"recorded_{table.name}", "bool", f"whether table `{table.name}` includes the agent")
-            for table in (TRANSITIONS, IMPRESSIONS, ENGAGEMENTS)
-        ),
+    Column("agent", "int", "row of the agent, from 0"),
+    Column("unique_id", "int", "`unique_id` in Mesa, which is `AgentID` in a DataCollector's frames: row + 1"),
+    Column("id", "text", "your id for the agent"),
+    Column("name", "text", "the name, which may not be unique"),
+    Column("interests", "text", "names of interests, strongest first, separated by `;`"),
+    *(Column(trait, "float32", f"Big Five trait: {trait}", "1 to 5") for trait in BIG_FIVE),
+    *(Column(f.name, "int" if f.whole else "float64", f.meaning, f.unit) for f in AGENT_FIELDS.values()),
+    *(
+        Column(action, "float32", f"expected share of `{action}` among the agent's engagements", "share")
+        for action in ACTIONS
+    ),
+    Column("followers", "int", "number of followers"),
+    Column("followees", "int", "number of followees"),
+    Column("posts", "int", "number of posts that the agent wrote, without replies and reshares"),
+    Column("scripted", "bool", "whether the agent has a class of your own with a script"),
+    Column("present", "bool", "whether the agent was on the platform at the end"),
+    *(
+        Column(f"recorded_{table.name}", "bool", f"whether table `{table.name}` includes the agent")
+        for table in (TRANSITIONS, IMPRESSIONS, ENGAGEMENTS)
     ),
 )
-THOUGHTS: Final = TableSchema(
+THOUGHTS: Final = make_schema(
     "thoughts",
     "a thought, tool call or text of an agent",
-    (
-        _ROUND,
-        _TICK,
-        _AGENT,
-        _POST_OR_NONE,
-        Column("action", "text", "the kind of text that the agent writes"),
-        Column("event", "text", "the kind of event"),
-        Column("text", "text", "the text of the event"),
-    ),
+    *_AGENT_IN_TICK,
+    _POST_OR_NONE,
+    Column("action", "text", "the kind of text that the agent writes"),
+    Column("event", "text", "the kind of event"),
+    Column("text", "text", "the text of the event"),
 )
-NOTES: Final = TableSchema(
+NOTES: Final = make_schema(
     "notes",
     "a note of an agent to itself",
-    (
-        _ROUND,
-        _TICK,
-        _AGENT,
-        Column("text", "text", "the note"),
-        Column("importance", "int", "the agent's rating", "1 to 10"),
-    ),
+    *_AGENT_IN_TICK,
+    Column("text", "text", "the note"),
+    Column("importance", "int", "the agent's rating", "1 to 10"),
 )
 
-FOLLOWS: Final = TableSchema(
+FOLLOWS: Final = make_schema(
     "follows",
     "a decision of an agent about another agent, which takes effect in the next round",
-    (
-        Column("round", "int", "the round of the decision, -1: before round 0"),
-        _AGENT,
-        Column("other", "int", "row of the other agent in `agents`; for a report, the author of the post"),
-        Column(
-            "event",
-            "category",
-            "the decision; `block` ends the follows of both agents, and `unblock` does not restore them",
-            one_of=FOLLOW_EVENTS,
-        ),
-        Column("post", "int", "row in `posts` of the post that led to the decision, or -1"),
-        Column(
-            "why",
-            "category",
-            "the reason: a rule (docs/living-networks.md), a script, a tool, or a block between the agents",
-            one_of=FOLLOW_REASONS,
-        ),
+    Column("round", "int", "the round of the decision, -1: before round 0"),
+    _AGENT,
+    Column("other", "int", "row of the other agent in `agents`; for a report, the author of the post"),
+    Column(
+        "event",
+        "category",
+        "the decision; `block` ends the follows of both agents, and `unblock` does not restore them",
+        one_of=FOLLOW_EVENTS,
+    ),
+    Column("post", "int", "row in `posts` of the post that led to the decision, or -1"),
+    Column(
+        "why",
+        "category",
+        "the reason: a rule (docs/living-networks.md), a script, a tool, or a block between the agents",
+        one_of=FOLLOW_REASONS,
     ),
 )
 
-CHURN: Final = TableSchema(
+CHURN: Final = make_schema(
     "churn",
     "an agent that joined or left as a round opened",
-    (
-        Column("round", "int", "the first round after the change"),
-        _AGENT,
-        Column(
-            "event",
-            "category",
-            "join: a waiting agent, or an agent that a script added; removed: the agent left for good",
-            one_of=CHURN_EVENTS,
-        ),
+    Column("round", "int", "the first round after the change"),
+    _AGENT,
+    Column(
+        "event",
+        "category",
+        "join: a waiting agent, or an agent that a script added; removed: the agent left for good",
+        one_of=CHURN_EVENTS,
     ),
 )
-OPINIONS: Final = TableSchema(
+OPINIONS: Final = make_schema(
     "opinions",
     "a round, with the stances of agents (`opinions.of`) at its end",
-    (
-        Column("round", "int", "the round, -1: before round 0"),
-        Column("mean", "float64", "mean stance of present agents", "the attribute's", finite=False),
-        Column("sd", "float64", "standard deviation of these stances", "the attribute's", finite=False),
-        Column(
-            "bimodality",
-            "float64",
-            "Sarle's coefficient, 5/9 for a uniform distribution, 1 for two camps; NaN if all stances are equal",
-            finite=False,
-        ),
-        Column("moved", "int", "number of agents whose stance changed in the round"),
-        Column("drawn_on", "int", "number of impressions that moved the reader closer to the post"),
-        Column("pushed_away", "int", "number of impressions that moved the reader away from the post"),
+    Column("round", "int", "the round, -1: before round 0"),
+    Column("mean", "float64", "mean stance of present agents", "the attribute's", finite=False),
+    Column("sd", "float64", "standard deviation of these stances", "the attribute's", finite=False),
+    Column(
+        "bimodality",
+        "float64",
+        "Sarle's coefficient, 5/9 for a uniform distribution, 1 for two camps; NaN if all stances are equal",
+        finite=False,
     ),
+    Column("moved", "int", "number of agents whose stance changed in the round"),
+    Column("drawn_on", "int", "number of impressions that moved the reader closer to the post"),
+    Column("pushed_away", "int", "number of impressions that moved the reader away from the post"),
 )
-STANCES: Final = TableSchema(
+STANCES: Final = make_schema(
     "stances",
     "one of 50 equal parts of the range of `opinions.of`, at the end of a round",
-    (
-        Column("round", "int", "the round, -1: before round 0"),
-        Column("stance", "float64", "the middle of the part", "the attribute's"),
-        Column("agents", "int", "number of present agents whose stance is in the part"),
-    ),
+    Column("round", "int", "the round, -1: before round 0"),
+    Column("stance", "float64", "the middle of the part", "the attribute's"),
+    Column("agents", "int", "number of present agents whose stance is in the part"),
 )
-INFLUENCES: Final = TableSchema(
+INFLUENCES: Final = make_schema(
     "influences",
     "a post that moved an agent with recorded impressions, in reading order",
-    (
-        _ROUND,
-        _AGENT,
-        _POST,
-        Column("before", "float64", "the agent's stance before the post (`opinions.of`)", "the attribute's"),
-        Column("after", "float64", "the agent's stance after the post", "the attribute's"),
-    ),
+    _ROUND,
+    _AGENT,
+    _POST,
+    Column("before", "float64", "the agent's stance before the post (`opinions.of`)", "the attribute's"),
+    Column("after", "float64", "the agent's stance after the post", "the attribute's"),
 )
 
 DONE: Final = {
@@ -272,23 +248,21 @@ DONE: Final = {
     "refuse": "reshares refused",
 }
 """What acts of the platform do (table `acts`), with the words of notes."""
-ACTS: Final = TableSchema(
+ACTS: Final = make_schema(
     "acts",
     "something that an intervention did to a post or an agent",
-    (
-        _ROUND,
-        Column(
-            "act",
-            "category",
-            "label, remove or like a post; suspend an agent; post as an agent; abandon: the agent gave up an action; "
-            "soften: it wrote a milder reply; refuse: a cap refused its reshare",
-            one_of=tuple(DONE),
-        ),
-        Column("name", "category", "name of the intervention, or else its number, from 0"),
-        _POST_OR_NONE,
-        Column("agent", "int", "row of the agent in `agents`, or -1"),
-        Column("action", "category", "the action that the agent gave up or was refused", one_of=ACTIONS, blank=True),
+    _ROUND,
+    Column(
+        "act",
+        "category",
+        "label, remove or like a post; suspend an agent; post as an agent; abandon: the agent gave up an action; "
+        "soften: it wrote a milder reply; refuse: a cap refused its reshare",
+        one_of=tuple(DONE),
     ),
+    Column("name", "category", "name of the intervention, or else its number, from 0"),
+    _POST_OR_NONE,
+    Column("agent", "int", "row of the agent in `agents`, or -1"),
+    Column("action", "category", "the action that the agent gave up or was refused", one_of=ACTIONS, blank=True),
 )
 
 ALWAYS: Final = index_tables(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS)

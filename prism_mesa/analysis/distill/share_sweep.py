@@ -24,19 +24,17 @@ from prism_mesa.runs.records.table_checks import check_schema, write_csv
 from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import run
-from prism_mesa.tables import Column, TableSchema
+from prism_mesa.tables import Column, make_schema
 
 SHARES: Final = (0.0, 0.25, 0.5, 1.0)
-DRIFT: Final = TableSchema(
+DRIFT: Final = make_schema(
     "drift",
     "an outcome of a run with one share of the LLM and one seed",
-    (
-        Column("share", "float64", "share of open choices that the LLM answers", "share"),
-        Column("seed", "int", "seed of the run"),
-        Column("outcome", "text", "name of the outcome"),
-        Column("value", "float64", "value of the outcome: a count, a mean or a share"),
-        Column("relative", "float64", "the value, relative to that with the largest share and this seed", blank=True),
-    ),
+    Column("share", "float64", "share of open choices that the LLM answers", "share"),
+    Column("seed", "int", "seed of the run"),
+    Column("outcome", "text", "name of the outcome"),
+    Column("value", "float64", "value of the outcome: a count, a mean or a share"),
+    Column("relative", "float64", "the value, relative to that with the largest share and this seed", blank=True),
 )
 
 

@@ -10,44 +10,40 @@ import pandas as pd
 
 from prism_mesa.analysis.survey.questionnaire import SurveyQuestion
 from prism_mesa.arrays import Floats, Ints, Mask
-from prism_mesa.tables import Column, TableSchema, index_tables
+from prism_mesa.tables import Column, index_tables, make_schema
 
 MIN_AGENTS: Final = 10
 """Smallest sample with an interval; the mean of a smaller sample is too far from normal."""
 WAVES: Final = ("before", "after")
 
 _QUESTION = Column("question", "text", "id of the question")
-ANSWERS: Final = TableSchema(
+ANSWERS: Final = make_schema(
     "answers",
     "an agent's answer to an open question, or its probability of one option of a closed question",
-    (
-        _QUESTION,
-        Column("wave", "text", "state of the agent when asked: before or after the run", one_of=WAVES),
-        Column("agent", "int", "row of the agent in `agents` of the run"),
-        Column("option", "text", "the option, for a closed question", blank=True),
-        Column("probability", "float64", "the agent's probability of the option", "probability", blank=True),
-        Column("text", "text", "the answer to an open question", blank=True),
-    ),
+    _QUESTION,
+    Column("wave", "text", "state of the agent when asked: before or after the run", one_of=WAVES),
+    Column("agent", "int", "row of the agent in `agents` of the run"),
+    Column("option", "text", "the option, for a closed question", blank=True),
+    Column("probability", "float64", "the agent's probability of the option", "probability", blank=True),
+    Column("text", "text", "the answer to an open question", blank=True),
 )
-MEANS: Final = TableSchema(
+MEANS: Final = make_schema(
     "table",
     "an option of a closed question in one wave: its mean probability over agents, with an interval",
-    (
-        _QUESTION,
-        Column("option", "text", "the option"),
-        Column("wave", "text", "change: after minus before, if answered both times", one_of=(*WAVES, "change")),
-        Column("n", "int", "number of agents that answered"),
-        Column("failed", "int", "number of agents in the sample without an answer"),
-        Column("mean", "float64", "mean probability over agents", "probability", finite=False),
-        Column(
-            "low",
-            "float64",
-            f"lower end of the 95 % interval; missing for fewer than {MIN_AGENTS} agents",
-            "probability",
-            finite=False,
-        ),
-        Column("high", "float64", "upper end of the interval", "probability", finite=False),
+    _QUESTION,
+    Column("option", "text", "the option"),
+    Column("wave", "text", "change: after minus before, if answered both times", one_of=(*WAVES, "change")),
+    Column("n", "int", "number of agents that answered"),
+    Column("failed", "int", "number of agents in the sample without an answer"),
+    Column("mean", "float64", "mean probability over agents", "probability", finite=False),
+    Column(
+        "low",
+        "float64",
+        f"lower end of the 95 % interval; missing for fewer than {MIN_AGENTS} agents",
+        "probability",
+        finite=False,
     ),
+    Column("high", "float64", "upper end of the interval", "probability", finite=False),
 )
 SURVEY_TABLES: Final = index_tables(ANSWERS, MEANS)
 

@@ -1,7 +1,6 @@
 """Compare two runs, or two groups of runs with several seeds each."""
 
 from collections.abc import Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -80,4 +79,4 @@ def compare(
     """
     names = [measures] if isinstance(measures, str) else measures
     result = compare_runs(run, other, measures=names, why=why, trust=trust)
-    return Comparison(**{field.name: getattr(result, field.name) for field in fields(result)})
+    return Comparison(**vars(result))

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from types import MethodType
 from typing import TYPE_CHECKING
@@ -98,19 +98,14 @@ class RunResult(PlainResult):
         return run_html(self)
 
 
-def with_figures(result: PlainResult) -> RunResult:
-    """Return a run with its figures."""
-    return RunResult(**{field.name: getattr(result, field.name) for field in fields(result)})
-
-
 @handle_signals()
 def run_and_draw(run: Callable[[], PlainResult], *, pictures: bool) -> RunResult:
     """Run, then draw the pictures of the run; if the run ended early, draw as many as possible."""
     try:
-        result = with_figures(run())
+        result = RunResult(**vars(run()))
     except (RunBrokenError, RunInterruptedError) as stop:
         if stop.result is not None:
-            stop.result = with_figures(stop.result)
+            stop.result = RunResult(**vars(stop.result))
             with suppress(PrismError, OSError, KeyboardInterrupt):  # the error of the run matters more
                 paths = _draw(stop.result.run_dir, skip_missing=True) if pictures else []
                 stop.result = _with_pictures(stop.result, paths)

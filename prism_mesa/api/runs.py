@@ -210,9 +210,8 @@ def branch(
         BadInputError: If there is no such run or round, or a key cannot change; no folder is made.
         RunError: As for `run`, as is KeyboardInterrupt.
     """
-    objects: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
-    run_branch = partial(branch_run, run, at, overrides, out=out, **objects, on_round=on_round, trust=trust)
-    return run_and_draw(run_branch, pictures=pictures)
+    options = ResumeOptions(chart, reasoner, prepare, None, on_round, trust)
+    return run_and_draw(partial(branch_run, run, at, overrides, out=out, options=options), pictures=pictures)
 
 
 def why(

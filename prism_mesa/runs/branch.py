@@ -7,7 +7,7 @@ uses the run's answers and random numbers, so no question is asked twice.
 import os
 import shutil
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,6 @@ from typing import Any
 from prism_mesa.errors import BadInputError, ConfigError, PrismError, PrismWarning, shorten
 from prism_mesa.llm import Ledger
 from prism_mesa.params import require_overrides, require_whole_number, short_repr, validate_params
-from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.reasoner.distilled import MODEL_FILE
 from prism_mesa.runs.checkpoints.file import (
     FOLDER,
@@ -40,10 +39,8 @@ from prism_mesa.runs.resume import ResumeOptions, check_objects, resume
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest, run_folder, table_path
 from prism_mesa.runs.social import platform_scope
 from prism_mesa.runs.trust import require_own_run
-from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import InterventionParams
 from prism_mesa.social.tables import SOCIAL_TABLES
-from prism_mesa.statechart import Statechart
 
 type Overrides = Mapping[str, Any] | Sequence[str]
 
@@ -54,11 +51,7 @@ def branch(
     overrides: Overrides = (),
     *,
     out: str | Path | None = None,
-    chart: Statechart | None = None,
-    reasoner: AnyReasoner | None = None,
-    prepare: Callable[[SocialModel], object] | None = None,
-    on_round: Callable[[int], None] | None = None,
-    trust: bool = False,
+    options: ResumeOptions | None = None,
 ) -> RunResult:
     """Run a counterfactual of a run; for arguments and errors see `api.runs.branch`.
 
@@ -68,11 +61,10 @@ def branch(
         The branch's result. Its configuration has the new settings in `interventions`; `branched_from` in its
         manifest names the run and the round.
     """
-    run = read_run(run_folder(run_dir))
-    require_own_run(run.folder, run.origin, "branching", trust=trust)
+    run, options = read_run(run_folder(run_dir)), options or ResumeOptions()
+    require_own_run(run.folder, run.origin, "branching", trust=options.trust)
     config = _branch_config(run, require_whole_number(at, "at", minimum=0), overrides)
-    objects: dict[str, Any] = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
-    check_objects(run, objects, verb_and_call=("branch", "branch({}, ROUND, "))
+    check_objects(run, options.objects, verb_and_call=("branch", "branch({}, ROUND, "))
     require_free(run.folder)
     check_no_links(run.folder)
     if run.manifest.llm is not None:
@@ -81,9 +73,9 @@ def branch(
     parent = run.folder.parent if run.folder.name not in ("", "..") else run.folder.resolve().parent
     folder = new_folder(parent if out is None else Path(out), config.name)
     with _remove_if_refused(folder, run.folder):
-        _copy_records(run.folder, folder, at, _name_in_ledgers(run, folder, config), trust=trust)
+        _copy_records(run.folder, folder, at, _name_in_ledgers(run, folder, config), trust=options.trust)
         _write_manifest(run, folder, config, at)
-        return resume(folder, ResumeOptions(**objects, on_round=on_round, trust=trust))
+        return resume(folder, options)
 
 
 def _branch_config(run: RecordedRun, at: int, overrides: Overrides) -> Config:

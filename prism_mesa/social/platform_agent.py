@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from functools import partial
 from numbers import Real
 from operator import attrgetter
 from typing import Any, Final, Self, overload
@@ -38,7 +37,6 @@ from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population, p
 from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import TIMEOUT, Statechart, StateTransition, Transition, export_agent
 
-_NOT_A_POST: Final = "is not a post of this platform (see feed, read)"
 _FIELDS_IN_PROMPTS: Final = (
     "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
 ).split()
@@ -276,7 +274,7 @@ class PlatformAgent:
 
     def _require_post(self, post: object, action: str) -> None:
         if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
-            raise AgentError(f"SocialAgent.{action}: {post!r} {_NOT_A_POST}")
+            raise AgentError(f"SocialAgent.{action}: {post!r} is not a post of this platform (see feed, read)")
 
     def step(self) -> None:
         """Run one tick: count it, and fire the agent's trigger. An idle or absent agent does nothing."""
@@ -558,17 +556,13 @@ class PlatformAgent:
     )
 
 
-def _trait_column(index: int, population: Population) -> npt.NDArray[np.float32]:
-    return population.traits[:, index]
-
-
 for _field in AGENT_FIELDS.values():
     _doc, _range = f"{_field.meaning.capitalize()} ({_field.unit}).", (_field.low, _field.high)
     _property = make_number_property(_field.name, _doc, *_range, is_whole=_field.whole, column=attrgetter(_field.name))
     setattr(PlatformAgent, _field.name, _property)
 for _index, _name in enumerate(BIG_FIVE):
-    _doc, _read = f"{_name.capitalize()}, 1..5.", partial(_trait_column, _index)
-    setattr(PlatformAgent, _name, make_number_property(_name, _doc, 1, 5, is_whole=False, column=_read))
+    _doc, _column = f"{_name.capitalize()}, 1..5.", lambda population, index=_index: population.traits[:, index]
+    setattr(PlatformAgent, _name, make_number_property(_name, _doc, 1, 5, is_whole=False, column=_column))
 
 
 class PlainAgents:

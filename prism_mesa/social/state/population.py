@@ -106,11 +106,6 @@ class Population(Restorable):
         """Which agents are or were on the platform: all except those that wait to join."""
         return np.asarray(self.present | (self.membership != WAITING))
 
-    def mark_waiting(self, is_waiting: Mask) -> None:
-        """Mark agents as waiting to join."""
-        self.present[is_waiting] = False
-        self.membership[is_waiting] = WAITING
-
     def __repr__(self) -> str:
         return f"<Population: {format_count(len(self), 'agent')}>"
 

@@ -21,7 +21,7 @@ from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.population import IDENTITY_COLUMNS, Population
+from prism_mesa.social.state.population import IDENTITY_COLUMNS, WAITING, Population
 from prism_mesa.social.state.topics import Topics, build_topics, quantised
 from prism_mesa.social.world.accounts import draw_accounts, with_accounts
 from prism_mesa.social.world.attributes import AttributeSource, blank_notes, file_columns
@@ -130,7 +130,8 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     source = AttributeSource(declared, agent_streams, corpus.attributes, bounds)
     population.attributes = source.agent_values(agents, population, network, profiles.attributes)
     if params.agents.churn.waiting:
-        population.mark_waiting(streams.draw_events("waits", np.full(len(agents), params.agents.churn.waiting)))
+        is_waiting = streams.draw_events("waits", np.full(len(agents), params.agents.churn.waiting))
+        population.present[is_waiting], population.membership[is_waiting] = False, WAITING
     seeded = seeded_posts(params, network, population, topics, streams)
     warned = tuple(_input_warnings(params, network, ids, corpus, unmatched))
     explanation = "interests are drawn, because neither they nor the agents they follow post about a known topic"
@@ -198,12 +199,7 @@ def make_network(params: SocialParams, streams: Streams) -> FollowNetwork:
 
 
 def _base_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork, Ids]:
-    """Return the network without accounts, and the ids of its agents.
-
-    Raises:
-        ConfigError: If parameters contradict each other.
-        DataError: If a file cannot be used.
-    """
+    """Return the network without accounts, and the ids of its agents."""
     if params.network.edges is not None:
         network, ids = load_network(params.network.edges, params.network.direction, params.files)
     else:

@@ -94,7 +94,7 @@ def _resume_platform(run: RecordedRun, options: ResumeOptions, lock: RunLock) ->
         with without_repeated_warnings():
             task = start_run(config, **options.objects, on_round=options.on_round, world=world)
         if options.reasoner is None:
-            task.model.reasoner.note = _recorded_note(run)
+            task.model.reasoner.note = printable(shorten(run.manifest.note))
         return task
 
     task, point = load_restore_point(run, make, from_start=options.from_start, trust=options.trust)
@@ -146,7 +146,7 @@ def _resume_nations(run: RecordedRun, options: ResumeOptions, lock: RunLock) -> 
         model = EconomyModel(config, llm=options.llm)
     model.readings = recorded_readings(run.folder)
     if options.llm is None:
-        model.note = _recorded_note(run)
+        model.note = printable(shorten(run.manifest.note))
     task = NationsRun(model, config, RunTimer(), options.on_round)
     with close_if_refused(task):
         folder = ReopenedFolder(run.folder, ECONOMY_TABLES, None)
@@ -180,11 +180,6 @@ def check_objects(
     for name, value in {**objects, **(others or {})}.items():
         if value is not None and not before.get(name):
             raise ConfigError(f"{run.folder}: {name}: the run had none, so it cannot get one now")
-
-
-def _recorded_note(run: RecordedRun) -> str:
-    """Return the manifest's note on why the configured reasoner was replaced."""
-    return printable(shorten(run.manifest.note))
 
 
 def _reopen(run: RecordedRun, point: RestorePoint, lock: RunLock) -> dict[str, Any]:

@@ -217,12 +217,9 @@ class Platform(Restorable):
             "first_agents": self.first_agents,
             "network": self.network.snapshot() if self.network is not self.first_network else None,
             "charts": [chart.snapshot() for chart in self.charts],
-            "sizes": self._array_sizes(),
+            "sizes": [*self.tick_counts.shape, self.history.depth],
             "asked": [take_snapshot(part) for part in self._llm_users()],
         }
-
-    def _array_sizes(self) -> list[int]:
-        return [*self.tick_counts.shape, self.history.depth]
 
     def world_to_keep(self) -> dict[str, Plain] | None:
         """Return the drawn world if drawing it is slow and no agent has changed since."""
@@ -243,7 +240,7 @@ class Platform(Restorable):
             raise DataError("the network differs from the run's: has network.edges changed since?")
         if data["first_agents"] != self.first_agents:
             raise DataError("the agents differ from the run's: has agents.profiles changed since?")
-        if data["sizes"] != self._array_sizes():
+        if data["sizes"] != [*self.tick_counts.shape, self.history.depth]:
             raise DataError("ticks_per_round or statechart.max_history_depth differs from the run's")
         if not data["population"].keys() | self._unchanged_columns() >= {*IDENTITY_COLUMNS}:
             raise DataError("the agents differ from the run's: they were changed before its first round")

@@ -49,20 +49,20 @@ class ScoredCandidates:
     """The scores of candidates and their terms, in columns of equal length.
 
     Attributes:
-        criterion: The ranking criterion as text.
         score: The kernel's score before `RepeatFactors`; higher is better.
         terms: Weight and column of each term; the score is the weighted sum of the columns, times all `factors`.
         factors: Factors of at most 1 by name; they divide a negative sum.
         inputs: Other inputs of the score by name.
         shows_score: Whether to show the score itself.
+        criterion: The ranking criterion as text.
     """
 
-    criterion: str
     score: Floats
     terms: Mapping[str, tuple[float, Floats]] = field(default_factory=dict)
     factors: Mapping[str, Floats] = field(default_factory=dict)
     inputs: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
     shows_score: bool = True
+    criterion: str = ""
 
     def with_added(self, added: Floats) -> Self:
         """Return the scores with numbers that interventions add."""
@@ -101,29 +101,26 @@ def explain_scores(feed: Candidates) -> ScoredCandidates | None:
     """Return the scores of candidates in the mode of the reader's feed; None if the mode cannot be explained."""
     if feed.user_feed is not None:
         return _user_feed(feed, feed.user_feed)
-    explain = _MODES.get(feed.params.ranking)
-    return None if explain is None else explain(feed)
-
-
-def _criterion(feed: Candidates) -> str:
-    return FEED_MODES[feed.params.mode].why.format(attribute=feed.params.attribute)
+    if (explain := _MODES.get(feed.params.ranking)) is None:
+        return None
+    return replace(explain(feed), criterion=FEED_MODES[feed.params.mode].why.format(attribute=feed.params.attribute))
 
 
 def _chronological(feed: Candidates) -> ScoredCandidates:
     age = feed.platform.round - feed.platform.posts.round[feed.post].astype(np.int64)
-    return ScoredCandidates(_criterion(feed), np.zeros(len(age)), inputs={"age": age}, shows_score=False)
+    return ScoredCandidates(np.zeros(len(age)), inputs={"age": age}, shows_score=False)
 
 
 def _random(feed: Candidates) -> ScoredCandidates:
     keys, now = feed.platform.posts.key[feed.post], feed.platform.round
     draw = feed.platform.streams.uniform("feed order", feed.readers, round_=now, index=keys)
-    return ScoredCandidates(_criterion(feed), draw, inputs={"draw": draw}, shows_score=False)
+    return ScoredCandidates(draw, inputs={"draw": draw}, shows_score=False)
 
 
 def _preference(feed: Candidates) -> ScoredCandidates:
     similarity = feed.platform.similarities(feed.readers, feed.post)
     inputs = {"relevance": to_relevance(similarity)}
-    return ScoredCandidates(_criterion(feed), similarity.astype(np.float64), inputs=inputs, shows_score=False)
+    return ScoredCandidates(similarity.astype(np.float64), inputs=inputs, shows_score=False)
 
 
 def _predicted(feed: Candidates) -> ScoredCandidates:
@@ -148,7 +145,7 @@ def _predicted(feed: Candidates) -> ScoredCandidates:
         "negative feedback": (weights.weight_negative, 2.0 * (1.0 - relevance) * weights.rate_negative),
         "report": (weights.weight_report, 2.0 * (1.0 - relevance) * weights.rate_report),
     }
-    return ScoredCandidates(_criterion(feed), score, terms, factors, {"relevance": relevance})
+    return ScoredCandidates(score, terms, factors, {"relevance": relevance})
 
 
 def _bridging(feed: Candidates) -> ScoredCandidates:
@@ -160,12 +157,12 @@ def _bridging(feed: Candidates) -> ScoredCandidates:
     for group in range(groups.counts.n):
         pairs = zip(engaged[:, group].tolist(), seen[:, group].tolist(), strict=True)
         inputs[f"engaged in group {group + 1}"] = np.array([f"{n_engaged} of {n_seen}" for n_engaged, n_seen in pairs])
-    return ScoredCandidates(_criterion(feed), score, inputs=inputs)
+    return ScoredCandidates(score, inputs=inputs)
 
 
 def _diverse(feed: Candidates) -> ScoredCandidates:
     relevance = to_relevance(feed.platform.similarities(feed.readers, feed.post))
-    return ScoredCandidates(_criterion(feed), np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
+    return ScoredCandidates(np.asarray(relevance), {"relevance": (1.0, np.asarray(relevance))})
 
 
 def _user_feed(feed: Candidates, user_feed: UserFeed) -> ScoredCandidates:
@@ -173,7 +170,7 @@ def _user_feed(feed: Candidates, user_feed: UserFeed) -> ScoredCandidates:
     posts = CandidateColumns(feed.platform, feed.readers, feed.post, feed.is_followed)
     criterion = f"by the score of {feed.params.mode}, the highest first"
     score = user_feed.scores(agents, posts, len(feed.post))
-    return ScoredCandidates(criterion, score, inputs={**user_feed.read(agents, posts)})
+    return ScoredCandidates(score, inputs={**user_feed.read(agents, posts)}, criterion=criterion)
 
 
 _MODES: Final[Mapping[str, Callable[[Candidates], ScoredCandidates]]] = {

@@ -37,7 +37,7 @@ class WaitingRows:
 
     def table(self) -> pa.Table:
         """Return all rows."""
-        return concatenate_tables(self._tables)
+        return pa.concat_tables(self._tables, promote_options="permissive")  # int32 and int64
 
     def clear(self) -> None:
         """Drop all rows."""
@@ -65,11 +65,6 @@ def arrow_table(columns: Rows, schema: TableSchema | None, previous: pa.Table | 
     if schema and not (previous is not None and table.schema.equals(previous.schema)):
         check_schema(schema, table.schema)
     return table
-
-
-def concatenate_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    """Join tables with the same columns."""
-    return pa.concat_tables(tables, promote_options="permissive")  # int32 and int64
 
 
 def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:

@@ -68,7 +68,7 @@ class PlatformTools:
 
     def read_feed(self) -> str:
         """Read all posts that your feed shows in this round."""
-        self._read_remaining()
+        read_posts(self.platform, self.row, self.tick, len(self._feed_posts()))
         return "\n".join(post_lines(self.platform, self._feed_posts(), self.row)) or "Your feed is empty."
 
     def read_thread(self, post: int) -> str:
@@ -301,10 +301,6 @@ class PlatformTools:
         if post not in feed:
             raise AgentError(f"post {post} is not in your feed (posts: {', '.join(map(str, feed)) or 'none'})")
 
-    def _read_remaining(self) -> None:
-        """Read all remaining posts of the feed; each counts as an impression."""
-        read_posts(self.platform, self.row, self.tick, len(self._feed_posts()))
-
     def _require_words(self, text: str) -> str:
         words = strip_quotes(text)
         if not words:
@@ -317,7 +313,7 @@ class PlatformTools:
         code = ACTIONS.index(action)
         if has_engaged(self.platform, self.row, post, code):
             raise AgentError(f"you have done that to post {post} already")
-        self._read_remaining()
+        read_posts(self.platform, self.row, self.tick, len(self._feed_posts()))
         note_engagement(self.platform, self.row, post, code, words, tick=max(self.tick, self._tick_read(post)))
 
     def _tick_read(self, post: int) -> int:

@@ -154,10 +154,6 @@ class FrictionParams(PostActParams):
         return self
 
 
-class RemoveParams(PostActParams):
-    """The removal of roots, with their reshares and all replies to them."""
-
-
 class LikeParams(PostActParams):
     """Likes that the platform adds to posts."""
 
@@ -262,7 +258,7 @@ class InterventionParams(Params):
     cap: Annotated[CapParams | None, Act(lambda act: f"allows up to {act.reshares} reshares of each root")] = Field(
         None, description="limit the reshares of each root"
     )
-    remove: Annotated[RemoveParams | None, Act(lambda act: f"removes {act.posts_text}")] = Field(
+    remove: Annotated[PostActParams | None, Act(lambda act: f"removes {act.posts_text}")] = Field(
         None, description="remove posts with everything under them"
     )
     suspend: Annotated[

@@ -23,7 +23,6 @@ from prism_mesa.studies.measures.measure import (
     Measure,
     index,
     is_kind,
-    is_sampled,
     joined_agents,
     mean,
     measured_posts,
@@ -351,16 +350,8 @@ def _seeded_column(run: FinishedRun, column: str = "post") -> npt.NDArray[Any]:
 
 
 def _mean_seeded_size(run: FinishedRun) -> float:
-    if not run.summary["seeded"]:
-        return nan
     trees = run.table("cascades")
     return mean(np.asarray(trees["size"])[np.searchsorted(trees["root"].to_numpy(), _seeded_column(run))])
-
-
-def _seeded_communities(run: FinishedRun) -> float:
-    if not run.summary["seeded"] or is_sampled(run, "impressions"):
-        return nan
-    return communities_reached(run, _seeded_column(run))
 
 
 SEEDED: Final = (
@@ -373,7 +364,7 @@ SEEDED: Final = (
     ),
     share(
         "seeded_communities",
-        _seeded_communities,
+        lambda run: communities_reached(run, _seeded_column(run)),
         "mean share of communities in which a seeded post or its reshares are read; needs all impressions",
         tables=("impressions",),
     ),

@@ -184,7 +184,9 @@ def _community_groups(run: FinishedRun) -> Rows:
 
 
 def communities_reached(run: FinishedRun, roots: Rows) -> float:
-    """Return the mean share of communities in which a root or a reshare of it is read; NaN without roots."""
+    """Return the mean share of communities that read a root or its reshares; NaN without roots or all impressions."""
+    if is_sampled(run, "impressions"):
+        return nan
     impressions, partition = run.table("impressions"), communities(run)
     root, community = impressions["root"].to_numpy(), partition.groups[impressions["agent"].to_numpy()]
     is_counted = np.isin(root, roots) & (community >= 0)
@@ -193,8 +195,6 @@ def communities_reached(run: FinishedRun, roots: Rows) -> float:
 
 
 def _cascade_communities(run: FinishedRun) -> float:
-    if is_sampled(run, "impressions"):
-        return nan
     posts = run.table("posts")
     return communities_reached(run, np.flatnonzero(is_kind(posts, POST) & (posts["impressions"].to_numpy() > 0)))
 

@@ -39,7 +39,8 @@ class Cleaner:
     """Removes secrets and this machine's paths from texts and values.
 
     Known paths are the home and working directories, the folders of temporary files and of Python, `folders`, and all
-    paths in cleaned values. Secrets are values of `environment` variables with a name such as ``API_KEY``.
+    paths in cleaned values. Secrets are values of `environment` variables with a name such as ``API_KEY``, and
+    `hidden_words`, such as a server's address.
     """
 
     def __init__(self, folders: Iterable[str | Path] = (), environment: Mapping[str, str] = os.environ) -> None:
@@ -50,7 +51,7 @@ class Cleaner:
         self._forbidden_paths = sorted(set(filter(_is_deep, map(_strip_slashes, (home, working, *folders)))))
         self._path_names: dict[str, str] = {}
         self._value_names: dict[str, str] = {}
-        self._hidden_words: set[str] = set()
+        self.hidden_words: set[str] = set()
         secrets = {
             value
             for name, value in environment.items()
@@ -61,10 +62,6 @@ class Cleaner:
     def replace_path(self, path: str | Path, name: str) -> None:
         """Replace a path with a name from now on: absolute paths anywhere, relative paths only as whole values."""
         (self._path_names if _is_deep(str(path)) else self._value_names)[_strip_slashes(path)] = name
-
-    def hide_words(self, *words: str) -> None:
-        """Treat words, such as a server's address, as secrets."""
-        self._hidden_words.update(words)
 
     def clean_text(self, text: str) -> str:
         """Return `text` without known paths and secrets."""
@@ -107,7 +104,7 @@ class Cleaner:
         return self._remove_secrets(f"{REMOVED}/{parts[-1]}" if len(parts) > 2 else REMOVED)
 
     def _remove_secrets(self, text: str) -> str:
-        for secret in (*self._secrets, *sorted(self._hidden_words, key=lambda word: (-len(word), word))):
+        for secret in (*self._secrets, *sorted(self.hidden_words, key=lambda word: (-len(word), word))):
             for form in _forms(secret):
                 text = text.replace(form, REMOVED)
         return _KEYS.sub(REMOVED, redact_credentials(text))

@@ -115,7 +115,7 @@ def _add_config(run: RecordedRun, contents: Contents, prefix: str, shared_path: 
 
 def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> None:
     """Remove the addresses of servers from a configuration's values; replays do not need them."""
-    contents.cleaner.hide_words(*params.hosts)
+    contents.cleaner.hidden_words.update(params.hosts)
     values.setdefault("reasoner", {})["host"] = None
 
 

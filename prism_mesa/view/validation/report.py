@@ -167,7 +167,7 @@ def markdown(validation: Validation) -> str:
     parts = [
         f"# {validation.path.name}",
         f"**{joint_verdict(validation)}.**",
-        _targets_table(validation.rows),
+        _table(HEADERS, _table_rows(validation.rows)),
         f"*Real* values are {origin}. Intervals are for the mean over seeds; *seeds inside* is the share of seeds "
         "whose value is allowed. *Same data* marks another statistic of data that were fitted or given.",
         *([f"**Inside, but more than {FAR_FACTOR:g} times off the real value:** {times}."] if distant else []),
@@ -182,7 +182,7 @@ def markdown(validation: Validation) -> str:
         lines = {name: "; ".join(variant_lines(validation, name)) for name in validation.variants}
         parts.append("\n".join(f"- `{name}`: {text}." for name, text in lines.items()))
         for name, rows in validation.variants.items():
-            parts += [f"### {name}", f"{VARIANTS[name].label}.", _targets_table(rows)]
+            parts += [f"### {name}", f"{VARIANTS[name].label}.", _table(HEADERS, _table_rows(rows))]
     targets = [row.target for row in validation.rows if row.target.required]
     seeds = f"{validation.seeds[0]} to {validation.seeds[-1]}"
     parts += [
@@ -204,10 +204,6 @@ def _picture(name: str, caption: str) -> str:
 
 def _table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (headers, ["---"] * len(headers), *rows))
-
-
-def _targets_table(rows: Sequence[TargetRow]) -> str:
-    return _table(HEADERS, _table_rows(rows))
 
 
 def _measures_table(validation: Validation) -> str:

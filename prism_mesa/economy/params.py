@@ -10,7 +10,7 @@ from prism_mesa.economy.nations import NATIONS, NationParams, PolicyKind, comple
 from prism_mesa.llm import LLMParams
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.llm.params import WITHOUT_EFFECT
-from prism_mesa.params import Params, Seed, explicit_values
+from prism_mesa.params import Params, Seed, Share, explicit_values
 from prism_mesa.without_effect import WithoutEffect, without_effect
 
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
@@ -123,11 +123,8 @@ class MacroParams(Params):
         le=2,
         description="Percent of output lost per percent of GDP of trade lost (Arkolakis et al. 2012: .2)",
     )
-    import_prices: float = Field(
-        0.3,
-        ge=0,
-        le=1,
-        description="Pass-through of tariffs and exchange rates to import prices (Campa, Goldberg 2005: .25)",
+    import_prices: Share = Field(
+        0.3, description="Pass-through of tariffs and exchange rates to import prices (Campa, Goldberg 2005: .25)"
     )
     stabilizer: float = Field(
         0.35, ge=0, le=1, description="Points of budget balance per percent of output gap (Girouard, Andre 2005: .34)"

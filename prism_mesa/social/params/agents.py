@@ -10,6 +10,9 @@ from prism_mesa.params import LogOdds, Params, Share, UserPath
 from prism_mesa.social.params.feed import MAX_FEED_SIZE
 from prism_mesa.without_effect import OnlyWith
 
+Sigma = Annotated[float, Field(ge=0, le=5)]
+"""A standard deviation of logarithms."""
+
 
 class ChurnParams(Params):
     """Agents that join, leave and return at the start of a round, from round 1 on."""
@@ -85,11 +88,8 @@ class AgentsParams(Params):
         0.15, description="mean probability of coming online in a round, before agents.hours caps it"
     )
     post_rate: Share = Field(0.18, description="mean probability of posting in a round")
-    activity_sigma: float = Field(
-        0.9,
-        ge=0,
-        le=5,
-        description="spread of activity between agents (lognormal sigma); also for posting if post_sigma is null",
+    activity_sigma: Sigma = Field(
+        0.9, description="spread of activity between agents (lognormal sigma); also for posting if post_sigma is null"
     )
     post_sigma: float | None = Field(
         4.0, ge=0, le=5, description="spread of posting between agents (lognormal sigma); null: same draws as activity"
@@ -117,10 +117,8 @@ class AgentsParams(Params):
     time_zone: Annotated[str | None, OnlyWith("agents.hours agents.rhythm")] = Field(
         None, description="attribute of agents that holds their offset from UTC in hours (-5, 5.5, ...); null: UTC"
     )
-    rhythm: float = Field(
+    rhythm: Sigma = Field(
         0.0,
-        ge=0,
-        le=5,
         description="spread of agents' own hourly weights around agents.hours (lognormal sigma of a factor per hour, "
         "the same every day)",
     )
@@ -130,8 +128,8 @@ class AgentsParams(Params):
         le=MAX_FEED_SIZE,
         description="mean number of posts that an agent reads in a round before it leaves; null: the whole feed",
     )
-    session_sigma: Annotated[float, OnlyWith("agents.session")] = Field(
-        0.8, ge=0, le=5, description="spread of session lengths (lognormal sigma)"
+    session_sigma: Annotated[Sigma, OnlyWith("agents.session")] = Field(
+        0.8, description="spread of session lengths (lognormal sigma)"
     )
     like: Share = Field(0.73, description="mean share of likes among an agent's engagements")
     reply: Share = Field(0.05, description="mean share of replies among an agent's engagements")

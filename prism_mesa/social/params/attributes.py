@@ -60,11 +60,8 @@ class AttributeParams(Params):
         description="with inherits: standard deviation of noise added to a number (which stays in range); for values, "
         "the probability that a value is drawn instead",
     )
-    parent: float = Field(
-        0.0,
-        ge=0,
-        le=1,
-        description="replies: the probability that the value is that of the answered post; for a range, its weight",
+    parent: Share = Field(
+        0.0, description="replies: the probability that the value is that of the answered post; for a range, its weight"
     )
     function: str | None = Field(
         None, description="module:function that takes columns (name -> array) and returns the values of all rows"

@@ -241,11 +241,8 @@ class InterventionParams(Params):
         min_length=1,
         description="expression that selects the agents that it applies to, such as agent.leaning > 0.5; null: all",
     )
-    share: float | None = Field(
-        None,
-        ge=0,
-        le=1,
-        description="share of the agents that is treated at random, the others are its control; null: all of them",
+    share: Share | None = Field(
+        None, description="share of the agents that is treated at random, the others are its control; null: all of them"
     )
     assign: AssignParams | None = Field(None, description="assign whole groups of agents; null: agent by agent")
     set: Annotated[

@@ -15,8 +15,6 @@ from prism_mesa.studies.params import read_study
 OUTCOMES_FILE: Final = Path("configs/studies/experiments/outcomes.yaml")
 """The file of outcomes that is read by default."""
 
-type Scale = Literal["full", "small"]
-
 
 class Experiments:
     """Field experiments and their studies; ``prism experiments`` in Python.
@@ -38,7 +36,7 @@ class Experiments:
         *,
         file: str | os.PathLike[str] = OUTCOMES_FILE,
         seeds: int | None = None,
-        scale: Scale = "full",
+        scale: Literal["full", "small"] = "full",
         out: str | Path = "results",
     ) -> None:
         if scale not in ("full", "small"):

@@ -14,7 +14,6 @@ from prism_mesa.extras import extra_requirements, install_hint
 from prism_mesa.llm.kinds import KINDS
 from prism_mesa.runs.process.machine import installed_version, memory_bytes
 
-type Status = Literal["ok", "missing", "broken"]
 _PACKAGE_NAME: Final = re.compile(r"[\w.-]+")
 _TIMEOUT_S: Final = 1.5
 
@@ -31,7 +30,7 @@ class Finding:
     """
 
     what: str
-    standing: Status
+    standing: Literal["ok", "missing", "broken"]
     told: str
     todo: str = ""
 

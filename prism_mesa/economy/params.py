@@ -14,7 +14,6 @@ from prism_mesa.params import Params, Seed, Share, explicit_values
 from prism_mesa.without_effect import WithoutEffect, without_effect
 
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
-type PromptStyle = Literal["chain_of_thought", "examples"]
 
 MAX_NATIONS = 200
 
@@ -187,7 +186,7 @@ class EconomySettings(Params):
     )
     noise: float = Field(0.5, ge=0, le=20, description="sd of a nation's errors about others' indicators, points")
     domain: Domain = Field("economic", description="Field that nations decide about; economic: all of them")
-    prompt_style: PromptStyle | None = Field(
+    prompt_style: Literal["chain_of_thought", "examples"] | None = Field(
         None, description="examples: adds worked examples to chain_of_thought; null: only with the embedded LLM"
     )
     typed_measures: bool = Field(True, description="Whether the LLM also states its policy in numbers, besides words")

@@ -29,8 +29,6 @@ _READ_ONLY_CODES: Final = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 FAULTS: Final = (OSError, sqlite3.Error, UnicodeDecodeError)
 """Exceptions that SQLite raises for a faulty file. UnicodeDecodeError: its message quotes invalid UTF-8."""
 
-type State = tuple[tuple[int, int, int] | None, ...]
-
 
 def sqlite_fault(path: Path, error: Exception, action: str) -> str:
     """Describe a file's fault. `action` names the failed action, such as "opened"."""
@@ -115,7 +113,7 @@ def _file_and_logs(path: Path) -> list[Path]:
     return [path.with_name(f"{path.name}{log}") for log in ("", "-wal", "-journal")]
 
 
-def _state(path: Path) -> State:
+def _state(path: Path) -> tuple[tuple[int, int, int] | None, ...]:
     """Return a value that changes with every write to a file or its logs."""
     return tuple(map(_stamp, _file_and_logs(path)))
 

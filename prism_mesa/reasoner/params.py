@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     type ReasonerKind = str
 else:
     ReasonerKind = Literal["auto", *KINDS, "rule", "distilled"]
-type Fallback = Literal["first", "rule", "stay"]
 type SpendOn = Literal["open", "followed"]
 
 
@@ -80,7 +79,7 @@ class ReasonerParams(LLMParams):
     attempts: int = Field(
         3, ge=1, le=100, description="Attempts at a question after temporary failures or useless answers"
     )
-    fallback: Fallback = Field(
+    fallback: Literal["first", "rule", "stay"] = Field(
         "first", description="What replaces a missing answer: the first option, the rule's choice, or stay (no move)"
     )
     max_fallback_share: float = Field(

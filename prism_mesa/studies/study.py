@@ -22,7 +22,6 @@ from prism_mesa.studies.statistics.comparisons import expected_width
 
 PILOT_SEEDS: Final = 2
 _PILOT_CONDITIONS: Final = 8
-type StudyStatusName = Literal["done", "failed", "incomplete"]
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ class StudyStatus:
     why_skipped: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def status(self) -> StudyStatusName:
+    def status(self) -> Literal["done", "failed", "incomplete"]:
         """`incomplete` if runs are missing or outdated, or all are skipped; else `failed` if any failed, or `done`."""
         is_unfinished = self.missing or self.outdated or self.skipped == self.planned
         return "incomplete" if is_unfinished else "failed" if self.failed else "done"

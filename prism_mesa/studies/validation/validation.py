@@ -265,12 +265,6 @@ def add_records(config: Config) -> Config:
     return config.model_copy(update={"records": config.records.model_copy(update=records)})
 
 
-def validation_folder(config: Config, name: str, out: str | Path) -> Path:
-    """Return the folder of a configuration's validation, ``out/validation-<name>-<digest>``."""
-    identity = identify_config(add_records(config))
-    return Path(out) / f"validation-{name[:30]}-{digest(identity.config, identity.data)[:8]}"
-
-
 def validate(
     config: Config,
     name: str,
@@ -286,8 +280,9 @@ def validate(
 ) -> Validation:
     """Run the missing runs, write ``validation.json``, and return the results (see `api.validation.validate`)."""
     config = add_records(config)
-    seed_range = range(config.seed, config.seed + seeds)
-    base_design = _make_design(config, validation_folder(config, name, out).name, seed_range, (), {})
+    seed_range, identity = range(config.seed, config.seed + seeds), identify_config(config)
+    study_name = f"validation-{name[:30]}-{digest(identity.config, identity.data)[:8]}"
+    base_design = _make_design(config, study_name, seed_range, (), {})
     folder = open_folder(base_design, out)
     make_folder(folder.path)
     write_study_files(base_design, folder, "")

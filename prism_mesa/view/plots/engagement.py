@@ -16,9 +16,6 @@ from prism_mesa.view.plots import style as theme
 from prism_mesa.view.plots.rounds import Band, agents_note, draw_band, interval_band, rounds_axis, seeds_note
 from prism_mesa.view.plots.sources import ENGAGEMENTS, Drawable, Group, shared_interventions, to_groups
 
-type Per = Literal["impression", "round", "post"]
-type Kind = Literal["likes", "replies", "reshares", "all"]
-
 _STYLES: Final = {
     "likes": (AgentState.ENGAGING_LIKE, "o"),
     "replies": (AgentState.ENGAGING_REPLY, "s"),
@@ -36,8 +33,8 @@ _MIN_CLASS_SIZE: Final = 10
 def engagement_figure(
     source: Drawable,
     *,
-    per: Per = "impression",
-    kind: Kind | None = None,
+    per: Literal["impression", "round", "post"] = "impression",
+    kind: Literal["likes", "replies", "reshares", "all"] | None = None,
     ax: Axes | None = None,
     width: float = theme.WIDE,
 ) -> Figure:

@@ -10,19 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Ints, Mask
 from prism_mesa.kernels.compiling import inline_kernel, kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.ordering import is_among
-
-type Int32s = npt.NDArray[np.int32]
-type Int64s = npt.NDArray[np.int64]
-type Floats = npt.NDArray[np.float64]
 
 _MAX_INSERTION = 48
 
 
 @kernel
-def sort_unique(values: Int32s, begin: int, end: int, without: int) -> int:
+def sort_unique(values: Int32, begin: int, end: int, without: int) -> int:
     """Sort ``values[begin:end]``, drop repetitions and the value `without`, and return the new end."""
     if end - begin > _MAX_INSERTION:
         values[begin:end].sort()
@@ -42,7 +39,7 @@ def sort_unique(values: Int32s, begin: int, end: int, without: int) -> int:
 
 
 @kernel
-def find_slot(slots: Int64s, key: np.int64) -> np.int64:
+def find_slot(slots: Ints, key: np.int64) -> np.int64:
     """Return the slot of a key, or the free slot for a new key (open addressing)."""
     mask = len(slots) - 1
     slot = np.int64(mix(np.uint64(key), np.uint64(0)) & np.uint64(mask))
@@ -52,7 +49,7 @@ def find_slot(slots: Int64s, key: np.int64) -> np.int64:
 
 
 @kernel
-def number_keys(keys: Int64s, slots: Int64s, count: int, codes: Int32s) -> tuple[Int64s, int]:
+def number_keys(keys: Ints, slots: Ints, count: int, codes: Int32) -> tuple[Ints, int]:
     """Write the code of each key: distinct keys get 0, 1, 2, ... in order of appearance.
 
     Args:
@@ -80,7 +77,7 @@ def number_keys(keys: Int64s, slots: Int64s, count: int, codes: Int32s) -> tuple
 
 
 @kernel
-def count_rows(src: Int32s, dst: Int32s, counts: Int64s) -> None:
+def count_rows(src: Int32, dst: Int32, counts: Ints) -> None:
     """Add 1 to ``counts[dst + 1]`` for each edge, except for loops."""
     for edge in range(len(src)):
         if src[edge] != dst[edge]:
@@ -88,7 +85,7 @@ def count_rows(src: Int32s, dst: Int32s, counts: Int64s) -> None:
 
 
 @kernel
-def place_rows(src: Int32s, dst: Int32s, cursor: Int64s, indices: Int32s) -> None:
+def place_rows(src: Int32, dst: Int32, cursor: Ints, indices: Int32) -> None:
     """Write each `src` to the next position in the row of its `dst`, except for loops."""
     for edge in range(len(src)):
         row = dst[edge]
@@ -98,7 +95,7 @@ def place_rows(src: Int32s, dst: Int32s, cursor: Int64s, indices: Int32s) -> Non
 
 
 @kernel
-def tidy_rows(indptr: Int64s, indices: Int32s) -> int:
+def tidy_rows(indptr: Ints, indices: Int32) -> int:
     """Sort all rows, drop repetitions, close gaps, and return the number of remaining entries."""
     begin, new_end = int(indptr[0]), 0
     for row in range(len(indptr) - 1):
@@ -118,13 +115,13 @@ def draw_rows(
     last: int,
     key: np.uint64,
     cumulative: Floats,
-    guide: Int32s,
+    guide: Int32,
     attempts: int,
-    existing_indptr: Int64s,
-    existing: Int32s,
-    indptr: Int64s,
-    indices: Int32s,
-    n_made: Int32s,
+    existing_indptr: Ints,
+    existing: Int32,
+    indptr: Ints,
+    indices: Int32,
+    n_made: Int32,
 ) -> None:
     """Fill rows ``first`` .. ``last - 1`` with distinct numbers below n, each drawn with its own probability.
 
@@ -174,11 +171,11 @@ def draw_block_rows(
     first: int,
     last: int,
     key: np.uint64,
-    bounds: Int64s,
+    bounds: Ints,
     inside: float,
     outside: float,
-    indptr: Int64s,
-    indices: Int32s,
+    indptr: Ints,
+    indices: Int32,
 ) -> None:
     """Draw rows with one probability for numbers in the same block, and another for numbers in other blocks.
 
@@ -221,7 +218,7 @@ def draw_block_rows(
 
 
 @kernel
-def rewire(key: np.uint64, coin: np.uint64, share: float, out: Int32s) -> None:
+def rewire(key: np.uint64, coin: np.uint64, share: float, out: Int32) -> None:
     """Rewire a share of a ring's edges: one end becomes a random number (Watts and Strogatz 1998, doi:10.1038/30918).
 
     Args:
@@ -251,7 +248,7 @@ def rewire(key: np.uint64, coin: np.uint64, share: float, out: Int32s) -> None:
 
 
 @kernel
-def attach(key: np.uint64, n: int, m: int, edge_end: Int32s) -> None:
+def attach(key: np.uint64, n: int, m: int, edge_end: Int32) -> None:
     """Let nodes m + 1 .. n - 1 each choose `m` distinct older nodes, in proportion to their edges so far.
 
     Edge e begins at ``e + 1`` for e < m, and ends at 0; later edges begin at ``m + e // m``. A random end of a random
@@ -285,7 +282,7 @@ def attach(key: np.uint64, n: int, m: int, edge_end: Int32s) -> None:
 
 
 @kernel
-def sum_rows(first: int, indptr: Int64s, indices: Int32s, source_row: Int32s, values: Int64s, total: Int64s) -> None:
+def sum_rows(first: int, indptr: Ints, indices: Int32, source_row: Int32, values: Ints, total: Ints) -> None:
     """Add the values of each row's entries to `total`, shape (rows, k); row 0 of `total` is for row `first`.
 
     ``values[source_row[i]]`` are the values of entry i. An entry with source row -1 has no values.
@@ -299,11 +296,10 @@ def sum_rows(first: int, indptr: Int64s, indices: Int32s, source_row: Int32s, va
 
 
 type Keys = npt.NDArray[np.uint64]
-type Bools = npt.NDArray[np.bool_]
 
 
 @kernel
-def mutual_pairs(indptr: Int64s, indices: Int32s, first: Int32s, other: Int32s) -> int:
+def mutual_pairs(indptr: Ints, indices: Int32, first: Int32, other: Int32) -> int:
     """Write all pairs whose members are in each other's rows, and return the number of pairs.
 
     `first` receives the lower number. Pairs are sorted by `first`, then by `other`. Both arrays need room for half of
@@ -325,7 +321,7 @@ def mutual_pairs(indptr: Int64s, indices: Int32s, first: Int32s, other: Int32s) 
 
 
 @kernel
-def choose_pairs(order: Int64s, first: Int32s, other: Int32s, max_pairs: int, n: int) -> npt.NDArray[np.bool_]:
+def choose_pairs(order: Ints, first: Int32, other: Int32, max_pairs: int, n: int) -> Mask:
     """Return a mask of chosen pairs. Pairs are chosen in `order`, each number in at most `max_pairs` pairs."""
     is_chosen, count = np.zeros(len(first), np.bool_), np.zeros(n, np.int64)
     for pair in order:
@@ -342,7 +338,7 @@ _11 = np.uint64(11)
 
 
 @inline_kernel
-def _copy(source: Int32s, begin: Any, end: Any, out: Int32s, out_begin: Any) -> Any:
+def _copy(source: Int32, begin: Any, end: Any, out: Int32, out_begin: Any) -> Any:
     """Copy ``source[begin:end]`` to ``out[out_begin:]``, and return the new end. A loop is fast for short slices."""
     for i in range(end - begin):
         out[out_begin + i] = source[begin + i]
@@ -350,9 +346,7 @@ def _copy(source: Int32s, begin: Any, end: Any, out: Int32s, out_begin: Any) -> 
 
 
 @kernel
-def change_rows(
-    indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s, out_indptr: Int64s, out: Int32s
-) -> Any:
+def change_rows(indptr: Ints, indices: Int32, added: Ints, removed: Ints, out_indptr: Ints, out: Int32) -> Any:
     """Write a copy of the rows with some entries added and some removed, and return the number of entries.
 
     `added` and `removed` are disjoint and contain ``row << 32 | entry`` in ascending order. Adding an existing entry or
@@ -393,7 +387,7 @@ def change_rows(
 
 
 @kernel
-def select_rows(indptr: Int64s, indices: Int32s, is_present: Bools, out_indptr: Int64s, out: Int32s) -> Any:
+def select_rows(indptr: Ints, indices: Int32, is_present: Mask, out_indptr: Ints, out: Int32) -> Any:
     """Write the rows and entries of numbers that are present to `out`, and return the number of entries."""
     n_written = np.int64(0)
     out_indptr[0] = 0
@@ -408,7 +402,7 @@ def select_rows(indptr: Int64s, indices: Int32s, is_present: Bools, out_indptr: 
 
 
 @kernel
-def list_new_edges(indptr: Int64s, indices: Int32s, is_present: Bools, is_new: Bools, keys: Int64s) -> Any:
+def list_new_edges(indptr: Ints, indices: Int32, is_present: Mask, is_new: Mask, keys: Ints) -> Any:
     """Write the key ``row << 32 | entry`` of each edge between present numbers of which at least one is new.
 
     Keys ascend. Returns their number; if `keys` is empty, edges are only counted.
@@ -426,7 +420,7 @@ def list_new_edges(indptr: Int64s, indices: Int32s, is_present: Bools, is_new: B
 
 
 @kernel
-def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out: Bools) -> None:
+def are_in_rows(indptr: Ints, indices: Int32, row: Ints, entry: Ints, out: Mask) -> None:
     """Write whether each row contains the entry in the same place."""
     for i in range(len(out)):
         out[i] = is_among(indices, indptr[row[i]], indptr[row[i] + 1], entry[i])
@@ -434,7 +428,7 @@ def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out
 
 @kernel
 def draw_bits(
-    keys: Keys, limits: Keys, post_key: Keys, post: Int32s, agent: Int32s, event_bits: npt.NDArray[np.uint8]
+    keys: Keys, limits: Keys, post_key: Keys, post: Int32, agent: Int32, event_bits: npt.NDArray[np.uint8]
 ) -> None:
     """Write for each impression which of its draws are below their limits, with bit k for draw k.
 

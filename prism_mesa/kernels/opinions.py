@@ -2,19 +2,12 @@
 
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from prism_mesa.arrays import Floats, Int32, Ints, Mask
 from prism_mesa.kernels.compiling import kernel
-
-type Bools = npt.NDArray[np.bool_]
-type Floats = npt.NDArray[np.float64]
-type Int32s = npt.NDArray[np.int32]
-type Int64s = npt.NDArray[np.int64]
 
 
 @kernel
-def are_in_order(agent: Int32s, tick: Int32s) -> bool:
+def are_in_order(agent: Int32, tick: Int32) -> bool:
     """Return whether agents ascend, and whether ticks ascend within each agent."""
     for i in range(1, len(agent)):
         if agent[i] < agent[i - 1] or (agent[i] == agent[i - 1] and tick[i] < tick[i - 1]):
@@ -24,10 +17,10 @@ def are_in_order(agent: Int32s, tick: Int32s) -> bool:
 
 @kernel
 def move_stances(
-    agent: Int32s,
-    post: Int32s,
-    root: Int32s,
-    author: Int32s,
+    agent: Int32,
+    post: Int32,
+    root: Int32,
+    author: Int32,
     post_attributes: Floats,
     index: int,
     before: Floats,
@@ -81,7 +74,7 @@ def move_stances(
 
 
 @kernel
-def spread_moments(stances: Floats, is_counted: Bools, bounds: tuple[float, float], bins: Int64s) -> Any:
+def spread_moments(stances: Floats, is_counted: Mask, bounds: tuple[float, float], bins: Ints) -> Any:
     """Return the number and mean of counted stances, and their second, third and fourth central moments.
 
     `bins` receives a histogram of stances, with bins of equal width; a stance between two bins goes to the upper one.

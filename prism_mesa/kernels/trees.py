@@ -1,22 +1,20 @@
 """Loops over trees in arrays: the cascades of posts, and the regression trees of a distilled model."""
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Ints, Mask
 from prism_mesa.kernels.compiling import kernel
-
-type Ints = npt.NDArray[np.int32]
 
 
 @kernel
 def measure_trees(
-    parent: Ints,
-    root: Ints,
-    is_child: npt.NDArray[np.bool_],
-    size: Ints,
-    depth: Ints,
-    breadth: Ints,
-    distance_sum: npt.NDArray[np.float64],
+    parent: Int32,
+    root: Int32,
+    is_child: Mask,
+    size: Int32,
+    depth: Int32,
+    breadth: Int32,
+    distance_sum: Floats,
 ) -> None:
     """Measure trees of n nodes in a few passes; the results of a tree are in the row of its root.
 
@@ -64,14 +62,14 @@ LEAF = -1
 
 @kernel
 def add_trees(
-    columns: npt.NDArray[np.float64],
-    roots: npt.NDArray[np.int64],
-    feature: npt.NDArray[np.int64],
-    threshold: npt.NDArray[np.float64],
-    left: npt.NDArray[np.int64],
-    right: npt.NDArray[np.int64],
-    value: npt.NDArray[np.float64],
-    out: npt.NDArray[np.float64],
+    columns: Floats,
+    roots: Ints,
+    feature: Ints,
+    threshold: Floats,
+    left: Ints,
+    right: Ints,
+    value: Floats,
+    out: Floats,
 ) -> None:
     """Add to each row of `out` the values of the leaves that the row reaches, one in each tree.
 

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Ints, Mask
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.lanes import unlikely
@@ -12,9 +13,6 @@ from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.ordering import count_equal, is_among
 from prism_mesa.kernels.walking.arrays import RESHARE, PostTable
 
-type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
-type Floats = npt.NDArray[np.float64]
 type Keys = npt.NDArray[np.uint64]
 
 MOOD_BITS: Final = 16
@@ -81,7 +79,7 @@ class Marks(NamedTuple):
     scale: float = 0.0
     asks: np.uint32 = np.uint32(0)
     drafts: np.uint32 = np.uint32(0)
-    sees_no_likes: npt.NDArray[np.bool_] = np.zeros(0, np.bool_)
+    sees_no_likes: Mask = np.zeros(0, np.bool_)
 
 
 NO_MARKS: Final = Marks()
@@ -109,12 +107,12 @@ class TasteTables(NamedTuple):
     value_gain: Table[np.float64]
     mood: Floats
     softplus_table: Floats
-    indptr: Int64
+    indptr: Ints
     indices: Int32
-    close_indptr: Int64
+    close_indptr: Ints
     close_indices: Int32
     attributes: Table[np.float64]
-    read_start: Int64
+    read_start: Ints
     read_roots: Int32
     likes: Int32
     marks: Marks
@@ -334,9 +332,9 @@ def preview_taste(
 
 @kernel
 def utilities(
-    readers: Int64,
-    post_ids: Int64,
-    matches: Int64,
+    readers: Ints,
+    post_ids: Ints,
+    matches: Ints,
     unit_length: float,
     posts: PostTable,
     tastes: Tastes,
@@ -362,7 +360,7 @@ def add_utilities(
     posts: PostTable,
     tastes: Tastes,
     tables: TasteTables,
-    total: Int64,
+    total: Ints,
 ) -> None:
     """Add the utility of each post, as a whole number of units, to the `total` of its reader, in any order."""
     for i in range(len(readers)):

@@ -5,14 +5,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Ints, Mask
 from prism_mesa.kernels.commit.posts import REPLY
 from prism_mesa.kernels.compiling import inline_kernel, kernel
 from prism_mesa.kernels.draws import mix
 
-type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
 type Keys = npt.NDArray[np.uint64]
-type Mask = npt.NDArray[np.bool_]
 
 AGENT_SHIFT: Final = 33
 TARGET_SHIFT: Final = 2
@@ -109,7 +107,7 @@ def _bucket(tick: Any, bits: Any, leading: Any) -> Any:
 
 
 @kernel
-def engagement_keys(agent: Int32, post: Int32, action: Int32, root: Int32) -> Int64:
+def engagement_keys(agent: Int32, post: Int32, action: Int32, root: Int32) -> Ints:
     """Return the key of each engagement; repeats share a key: replies to a post, and other actions on a root."""
     out = np.empty(len(agent), np.int64)
     for i in range(len(agent)):
@@ -119,7 +117,7 @@ def engagement_keys(agent: Int32, post: Int32, action: Int32, root: Int32) -> In
 
 
 @kernel
-def engagement_order(keys: Int64, tick: Int32, agent: Int32, ticks: int, n_agents: int) -> Int32:
+def engagement_order(keys: Ints, tick: Int32, agent: Int32, ticks: int, n_agents: int) -> Int32:
     """Return the stable order by key and tick; ticks above `ticks` are from before the round and come first.
 
     Only engagements of the same agent are compared, because keys ascend by agent. The result is empty if some agents
@@ -144,7 +142,7 @@ def engagement_order(keys: Int64, tick: Int32, agent: Int32, ticks: int, n_agent
 
 
 @kernel
-def possible_repeats(keys: Int64, oldest: int, suspects: Mask) -> Int64:
+def possible_repeats(keys: Ints, oldest: int, suspects: Mask) -> Ints:
     """Return the indices of engagements with posts older than `oldest`, or by agents marked in `suspects`."""
     out, n = np.empty(len(keys), np.int64), np.int64(0)
     for i in range(len(keys)):
@@ -155,7 +153,7 @@ def possible_repeats(keys: Int64, oldest: int, suspects: Mask) -> Int64:
 
 
 @kernel
-def new_post_keys(key: np.uint64, tick: Int32, agent: Int32, post: Int32, kind: Int64, post_key: Keys) -> Keys:
+def new_post_keys(key: np.uint64, tick: Int32, agent: Int32, post: Int32, kind: Ints, post_key: Keys) -> Keys:
     """Return keys of the posts that engagements create, from agent, tick, parent and kind; `key` includes the round."""
     out = np.empty(len(agent), np.uint64)
     for i in range(len(agent)):

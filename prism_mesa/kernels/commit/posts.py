@@ -5,11 +5,10 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Ints
 from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.matching import compute_match
-
-type Int32 = npt.NDArray[np.int32]
 
 LIKE: Final = 0
 REPLY: Final = 1
@@ -74,9 +73,7 @@ def count_engagements(
 
 
 @kernel
-def default_texts(
-    parent: Int32, kind: npt.NDArray[np.int64], reshare: int, root: Int32, text_id: Int32, words: Int32
-) -> Int32:
+def default_texts(parent: Int32, kind: Ints, reshare: int, root: Int32, text_id: Int32, words: Int32) -> Int32:
     """Return the texts that readers see for replies and reshares without words of their own.
 
     A reshare (of kind `reshare`) shows the text of its root, and a reply the words of its parent's root. `words` has
@@ -90,9 +87,7 @@ def default_texts(
 
 
 @kernel
-def add_attention(
-    roots: Int32, impressions: Int32, counted_impressions: Int32, author: Int32, attention: npt.NDArray[np.int64]
-) -> None:
+def add_attention(roots: Int32, impressions: Int32, counted_impressions: Int32, author: Int32, attention: Ints) -> None:
     """Add new impressions of `roots` to the `attention` of their authors.
 
     `counted_impressions` has the impressions that are already included, and is updated. `roots` are all posts that may
@@ -106,7 +101,7 @@ def add_attention(
 
 
 @kernel
-def rank_sum(numbers: npt.NDArray[np.int64], largest: int) -> int:
+def rank_sum(numbers: Ints, largest: int) -> int:
     """Return the sum of numbers times their ranks, which start at 1; numbers lie between 0 and `largest`."""
     counts = np.zeros(largest + 1, np.int64)
     for number in numbers:

@@ -5,19 +5,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Ints
 from prism_mesa.kernels.compiling import inline_kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.lanes import LANES, place_by_rank
 from prism_mesa.kernels.ordering import count_equal
 
-type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
 type Bits = npt.NDArray[np.uint8]
 
 
 class Lists(NamedTuple):
     """Agent i knows ``roots[start[i]:start[i + 1]]``, ascending; `roots` has space for more."""
 
-    start: Int64
+    start: Ints
     roots: Int32
 
 

@@ -23,7 +23,6 @@ class QuarterRecorder(Protocol):
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
         """Append rows, given as columns in order, to a table of `economy.tables`."""
-        ...
 
 
 def make_datacollector() -> RoundCollector:

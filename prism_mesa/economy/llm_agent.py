@@ -36,7 +36,6 @@ class Observation(Protocol):
     @property
     def turn(self) -> int:
         """The round of the decision, from 0."""
-        ...
 
 
 class Decision(BaseModel):

@@ -31,23 +31,18 @@ class QuestionHandler[Q, A](Protocol):
 
     def prepare(self, question: Q) -> PendingQuestion[Q, A]:
         """Return a question with its prompt and its LLM. If it needs no LLM, it is `done` and has its answer."""
-        ...
 
     def conclude(self, pending: PendingQuestion[Q, A], source: Source) -> tuple[A, Source]:
         """Return the caller's answer and its source. A failed question has a `reason` and gets a replacement."""
-        ...
 
     def summarise(self, pending: PendingQuestion[Q, A], value: Any) -> tuple[str, str]:
         """Return the choice and the probabilities for the ledger."""
-        ...
 
     def describe(self, pending: PendingQuestion[Q, A]) -> str:
         """Describe the question for an error."""
-        ...
 
     def useless_error(self, pending: PendingQuestion[Q, A]) -> LLMFailureException:
         """Return the error for an LLM whose first `MAX_USELESS_ANSWERS` answers are all useless."""
-        ...
 
 
 class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):

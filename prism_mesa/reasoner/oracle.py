@@ -50,15 +50,12 @@ class Oracle(Protocol):
 
     def write(self, question: Question) -> str:
         """Return the prompt: everything in the question that can change the LLM's answer."""
-        ...
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
         """Return the LLM's answer. Its `text` is recorded. Raises OracleError if there is no answer."""
-        ...
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option, adding up to 1. Raises UselessAnswerError if there is no answer."""
-        ...
 
 
 class ChatOracle:

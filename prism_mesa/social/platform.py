@@ -65,7 +65,6 @@ class RoundRecorder(Protocol):
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
         """Append rows to a table of `social.tables`, with its columns in order."""
-        ...
 
 
 class AgentObjects(Protocol):
@@ -74,23 +73,18 @@ class AgentObjects(Protocol):
     @property
     def has_scripts(self) -> bool:
         """Whether any agent has a script."""
-        ...
 
     def agent(self, row: int) -> Any:
         """Return the agent of a row."""
-        ...
 
     def copy_for(self, platform: Any) -> "AgentObjects":
         """Return agent objects for a copy of the platform."""
-        ...
 
     def update_presence(self, rows: Sequence[int]) -> None:
         """Update the objects of agents that have joined or left."""
-        ...
 
     def step_scripts(self) -> None:
         """Run a tick of the agents with scripts."""
-        ...
 
 
 class Platform(Restorable):

@@ -63,7 +63,6 @@ class ChatClient(Protocol):
         Raises:
             OracleError: If there is no answer; its `reason` is one word.
         """
-        ...
 
 
 def client_digest(client: ChatClient) -> str:

@@ -77,9 +77,8 @@ class RankedFeed:
         feeds = platform.feeds.assign(rows, AgentColumns(platform, rows), platform.act_state)
         [(_, self.params, user_feed)] = feeds
         n_agents, current_round = len(platform.population), platform.round
-        [(_, acts)] = feed_acts(platform, rows).split(rows, self.params)
-        self.acts = acts.in_units_of(self.params.ranking)
-        self.outbox = make_outbox(platform.posts, self.params, n_agents, current_round, acts=acts)
+        [(_, self.acts)] = feed_acts(platform, rows).split(rows, self.params)
+        self.outbox = make_outbox(platform.posts, self.params, n_agents, current_round, acts=self.acts)
         feed_state = self.outbox, platform.population, platform.posts, self.params, platform.streams, current_round
         discoveries = discover(rows.astype(np.int32), *feed_state, self.acts)
         self.scoring = make_scoring(*feed_state, discoveries, platform.groups, self.acts)

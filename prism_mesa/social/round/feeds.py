@@ -113,7 +113,7 @@ class FeedActs(NamedTuple):
         return added
 
     def split(self, readers: Rows, params: FeedParams) -> Iterator[tuple[Rows, Self]]:
-        """Yield readers without acts, with acts on posts, and with acts on pairs, with their acts.
+        """Yield readers without acts, with acts on posts, and on pairs, with their acts in units of `params.ranking`.
 
         If feeds show trending posts or search results, which are the same for many readers, all readers of a group have
         the same acts.
@@ -121,7 +121,7 @@ class FeedActs(NamedTuple):
         if not len(self.reader_bits):
             yield readers, self
             return
-        bits = self.reader_bits[readers]
+        scaled, bits = self._in_units_of(params.ranking), self.reader_bits[readers]
         has_acts, has_pairs = bits != 0, bits & self.pair_bits != 0
         parts = [~has_acts, has_acts & ~has_pairs, has_pairs]
         if params.discovers:
@@ -129,10 +129,10 @@ class FeedActs(NamedTuple):
         for part in parts:
             if part.any():
                 first_bits = bits[part.argmax()]
-                acts = self if first_bits & self.pair_bits else self._replace(pair_shift=None)
+                acts = scaled if first_bits & self.pair_bits else scaled._replace(pair_shift=None)
                 yield readers[part], acts if first_bits else type(self)()
 
-    def in_units_of(self, ranking: str) -> Self:
+    def _in_units_of(self, ranking: str) -> Self:
         """Return the acts with scores in the units of a ranking: `preference` ranks by similarity, not relevance."""
         if ranking != "preference":
             return self
@@ -480,7 +480,6 @@ def rank_feeds(
     not be in `exposure`. `acts` take posts out or change their scores. `sort_posts` returns `make_outbox` of the round.
     """
     population.n_read[agents] = population.n_feed[agents] = 0
-    acts = acts.in_units_of(params.ranking)
     n_visible = len(posts) - posts.first_visible(now, params.window)
     if not n_visible or not len(agents):
         return

@@ -62,15 +62,12 @@ def find_caches(kernels: str) -> list[Cache]:
             if _KERNEL_FOLDER.fullmatch(path.name) and path.is_dir():
                 is_current = str(path) == kernels
                 caches.append(_describe("kernels" if is_current else "older kernels", path, in_use=is_current))
-        for path in _user_entries(folder / "embeddings"):
-            if _VECTOR_FILE.fullmatch(path.name) and path.is_file():
-                caches.append(_describe("embeddings", path))
+        vectors = [path for path in _user_entries(folder / "embeddings") if _VECTOR_FILE.fullmatch(path.name)]
+        caches += [_describe("embeddings", path) for path in vectors if path.is_file()]
     if front_end_cache().is_dir():
         caches.append(_describe("front end", front_end_cache(), in_use=True))
-    for path in _user_entries(Path(tempfile.gettempdir())):
-        if _TEMPORARY_FOLDER.fullmatch(path.name) and path.is_dir():
-            caches.append(_describe("left behind", path))
-    return caches
+    left = [path for path in _user_entries(Path(tempfile.gettempdir())) if _TEMPORARY_FOLDER.fullmatch(path.name)]
+    return caches + [_describe("left behind", path) for path in left if path.is_dir()]
 
 
 def remove(cache: Cache) -> int:

@@ -42,6 +42,11 @@ class ComparedRun:
         """The name of the run's folder."""
         return self.folder.resolve().name
 
+    @property
+    def unit(self) -> str:
+        """What a round of it is called."""
+        return "quarter" if self.manifest.is_economy else "round"
+
 
 @dataclass(frozen=True)
 class Pairs:
@@ -88,7 +93,7 @@ def pair_runs(base: Runs, other: Runs) -> Pairs:
     rounds = min(run.rounds for run in runs)
     if not rounds:
         empty = next(run for run in runs if not run.rounds)
-        raise DataError(f"{empty.folder}: no {_unit(empty)} to compare (status {empty.manifest.status})")
+        raise DataError(f"{empty.folder}: no {empty.unit} to compare (status {empty.manifest.status})")
     return Pairs(bases, others, rounds, (*notes, *_notes_on_length(runs, rounds)))
 
 
@@ -198,13 +203,9 @@ def _notes_on_length(runs: Sequence[ComparedRun], rounds: int) -> list[str]:
         notes.append(f"stopped within a round, so measures are left out: {join_names(broken)}")
     longest = max(run.rounds for run in runs)
     if longest != rounds:
-        unit = f"{_unit(runs[0])}s"
-        notes.append(f"runs have {rounds} to {longest} {unit}: only the first {rounds} are compared, without measures")
+        span = f"{rounds} to {longest} {runs[0].unit}s"
+        notes.append(f"runs have {span}: only the first {rounds} are compared, without measures")
     return notes
-
-
-def _unit(run: ComparedRun) -> str:
-    return "quarter" if run.manifest.is_economy else "round"
 
 
 def join_names(names: Sequence[str], limit: int = 4) -> str:

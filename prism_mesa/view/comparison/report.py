@@ -145,7 +145,7 @@ def comparison_figure(comparison: RunComparison) -> Figure:
             for axes in (upper, lower):
                 axes.axvline(marker[0], color=GREY, ls="--", lw=0.9, zorder=1)
         if row == rows - 1 or index + columns >= len(panels):
-            lower.set_xlabel(_unit(comparison), fontsize=SMALL + 0.5)
+            lower.set_xlabel(comparison.pairs.base[0].unit, fontsize=SMALL + 0.5)
         if column == 0:
             lower.set_ylabel("difference", fontsize=SMALL + 0.5)
     sides = zip(("base", "other"), words.side_labels(comparison), _LINES, strict=True)
@@ -159,16 +159,12 @@ def comparison_figure(comparison: RunComparison) -> Figure:
     return figure
 
 
-def _unit(comparison: RunComparison) -> str:
-    return "quarter" if comparison.pairs.is_economy else "round"
-
-
 def figure_caption(comparison: RunComparison) -> str:
     """Return the caption of the figure, with units and numbers of runs."""
     base, other = words.side_labels(comparison)
     pairs = comparison.pairs
     seeds = "the same seed" if pairs.base[0].manifest.seed == pairs.other[0].manifest.seed else "different seeds"
-    text = f"{_unit(comparison).capitalize()}s of {base} (base) and {other} (other), and below each the difference"
+    text = f"{pairs.base[0].unit.capitalize()}s of {base} (base) and {other} (other), and below each the difference"
     sentences = [f"{text}, other less base (n = {format_count(len(pairs.base), 'pair')} of runs with {seeds})."]
     if pairs.is_economy:
         n = comparison.rounds["nation"].nunique()
@@ -225,8 +221,8 @@ def _draw_difference(axes: Axes, rounds: pd.DataFrame) -> None:
 def _divergence_marker(comparison: RunComparison) -> tuple[int, str] | None:
     """Return the first round in which the sides can differ or do differ, and a label; None if they never do."""
     if branch_round := comparison.can_differ_from:
-        return branch_round, f"they branch in {_unit(comparison)} {branch_round}"
+        return branch_round, f"they branch in {comparison.pairs.base[0].unit} {branch_round}"
     first = comparison.first_divergence
     if first is None or first.round is None:
         return None
-    return first.round, f"they diverge in {_unit(comparison)} {first.round}"
+    return first.round, f"they diverge in {comparison.pairs.base[0].unit} {first.round}"

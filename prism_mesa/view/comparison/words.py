@@ -34,7 +34,7 @@ def side_labels(comparison: RunComparison) -> tuple[str, str]:
 
 def summary_line(comparison: RunComparison) -> str:
     """Return a line with the numbers of pairs and rounds."""
-    n, unit = len(comparison.pairs.base), "quarter" if comparison.pairs.is_economy else "round"
+    n, unit = len(comparison.pairs.base), comparison.pairs.base[0].unit
     seeds = [str(seed) for seed in comparison.pairs.seeds]
     seeds_text = f"seed {seeds[0]}" if n == 1 else f"seeds {', '.join(seeds[:8])}{', ...' if n > 8 else ''}"
     return f"{format_count(n, 'pair')} ({seeds_text}), {format_count(comparison.pairs.rounds, unit)}"
@@ -83,7 +83,7 @@ def table_lines(comparison: RunComparison) -> list[str]:
 def rounds_line(comparison: RunComparison) -> str:
     """Return a line with the number of rounds that differ in any column."""
     differing = comparison.rounds[~comparison.rounds["equal"] & comparison.rounds["difference"].notna()]
-    units = f"{comparison.pairs.rounds:,} {'quarters' if comparison.pairs.is_economy else 'rounds'}"
+    units = f"{comparison.pairs.rounds:,} {comparison.pairs.base[0].unit}s"
     if differing.empty:
         return f"equal in all {units}"
     return f"{differing['round'].nunique():,} of {units} differ, the first is {differing['round'].min()}"

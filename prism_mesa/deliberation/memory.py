@@ -109,7 +109,10 @@ class Notebook(Restorable):
         notes = self._notes.setdefault(agent, [])
         for i, known_note in enumerate(notes):
             if known_note.text == note.text:
-                note = _merge_notes(notes.pop(i), note)
+                old = notes.pop(i)
+                hour, importance = max(old.hour, note.hour), max(old.importance, note.importance)
+                vector = old.vector if note.vector is None else note.vector
+                note = replace(note, hour=hour, importance=importance, vector=vector)
                 break
         insort_right(notes, note, key=lambda other: other.hour)
         if len(notes) > self.max_notes:
@@ -170,12 +173,3 @@ class Notebook(Restorable):
 
     def _recency(self, note: Note, hour: float) -> float:
         return float(self.decay ** max(0.0, hour - note.hour))
-
-
-def _merge_notes(old: Note, new: Note) -> Note:
-    return replace(
-        new,
-        hour=max(old.hour, new.hour),
-        importance=max(old.importance, new.importance),
-        vector=old.vector if new.vector is None else new.vector,
-    )

@@ -127,7 +127,11 @@ class BatchReasoner[C: OpenChoices](Decider):
         """Return the answers in the order of `questions`."""
         answers: dict[int, Answer] = {}
         for options in dict.fromkeys(placed.question.options for placed in questions):
-            _require_platform_states(options)
+            if other := [option.value for option in options if not isinstance(option, AgentState)]:
+                raise ConfigError(
+                    f"the rule and distilled models decide only on the platform, not {other[0]!r}: "
+                    "answer by a function, Reasoner(function), or set fallback to first or stay"
+                )
             indices = [i for i, placed in enumerate(questions) if placed.question.options == options]
             choices = self.columns(options, [questions[i] for i in indices])
             chances = self.probabilities(choices)
@@ -138,15 +142,6 @@ class BatchReasoner[C: OpenChoices](Decider):
 
     def close(self) -> None:
         """Do nothing, because only reasoners that ask an LLM need closing."""
-
-
-def _require_platform_states(options: Sequence[State]) -> None:
-    for option in options:
-        if not isinstance(option, AgentState):
-            advice = "answer by a function, Reasoner(function), or set fallback to first or stay"
-            raise ConfigError(
-                f"the rule and distilled models decide only on the platform, not {option.value!r}: {advice}"
-            )
 
 
 def select_options(probabilities: Floats, draws: Floats) -> Ints:

@@ -77,7 +77,9 @@ def load[C: Params](
         raise ConfigError(f"path: give the path of a YAML file, or None for the defaults, not {short_repr(path)}")
     content = {} if path is None else read_yaml(Path(path))
     where = str(path or "config")
-    _check_command(kind, content, where)
+    for keys, meaning, command in _COMMAND_KEYS:
+        if any(key in content and key not in kind.model_fields for key in keys):
+            raise ConfigError(f"{where}: holds {meaning}: use '{command} {where}'")
     values = merge_values(defaults or {}, content)
     config = validate_params(kind, nest_keys(values), where)  # first without overrides, so that errors name the file
     return with_overrides(kind, values, overrides) if overrides else config
@@ -91,12 +93,6 @@ _COMMAND_KEYS: Final = (
     (("agents", "network", "feed"), "a configuration of a platform", "prism run"),
 )
 """Keys that occur only in the files of one command, the content of these files, and the command."""
-
-
-def _check_command(kind: type[Params], values: Mapping[str, Any], where: str) -> None:
-    for keys, content, command in _COMMAND_KEYS:
-        if any(key in values and key not in kind.model_fields for key in keys):
-            raise ConfigError(f"{where}: holds {content}: use '{command} {where}'")
 
 
 def with_overrides[C: Params](kind: type[C], values: Mapping[str, Any], overrides: Sequence[str]) -> C:

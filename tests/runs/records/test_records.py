@@ -17,6 +17,7 @@ from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest, table_files
 from prism_mesa.runs.social import run
 from prism_mesa.social.params import RecordsParams
+from prism_mesa.social.state.population import pack_move
 from prism_mesa.social.state.sampling import SAMPLED, RecordedAgents
 from prism_mesa.streams import Streams
 from prism_mesa.view.summaries import run_lines
@@ -160,7 +161,7 @@ def test_moves_that_come_in_any_order_are_written_by_tick_and_agent():
     chunks = [([2, 2], [4, 1]), ([1, 1], [3, 0]), ([2], [1])]
     post = iter(range(10))
     for tick, agent in chunks:
-        columns = np.array(tick), np.array(agent), np.full(len(tick), 8, np.uint16)
+        columns = np.array(tick), np.array(agent), np.full(len(tick), pack_move(0, 1, 0), np.uint16)
         posts = np.array([next(post) for _ in tick])
         model.events.moves.append((*columns, posts, np.zeros(len(tick), np.bool_)))
     model.recorder = Memory()

@@ -3,16 +3,25 @@
 from abc import ABCMeta
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import mesa
 
 from prism_mesa.chart_agents.slot import Slot
-from prism_mesa.chart_agents.table import ChartColumns, table_of
-from prism_mesa.errors import ChartError
+from prism_mesa.chart_agents.table import AgentTable, ChartColumns, table_of
+from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.statechart import State, Statechart, StateTransition
 
 _INTERFACE: Final = ("chart", "state", "states", "state_history", "ticks_in_state", "fire", "tick")
+
+
+class _NoTable:
+    """The table of an agent whose `__init__` has not run."""
+
+    def __get__(self, agent: Any, owner: type) -> Any:
+        if agent is None:
+            return self
+        raise ChartError(f"{owner.__name__}: call super().__init__(model) first")
 
 
 class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
@@ -34,6 +43,7 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
     chart: Statechart | None = None
     charts: Mapping[str, Statechart] = MappingProxyType({})
     max_history_depth: int = 50
+    _table: AgentTable = cast("AgentTable", _NoTable())
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -67,10 +77,7 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
         return self.charts if self.chart is None else {"": self.chart}
 
     def _columns(self, name: str) -> ChartColumns:
-        try:
-            return self._table.charts[name]
-        except AttributeError:
-            raise ChartError(f"{type(self).__name__}: call super().__init__(model) first") from None
+        return self._table.charts[name]
 
     def _slot(self, name: str) -> Slot:
         return Slot(self, name, self._charts[name])
@@ -115,8 +122,12 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
         """Fire a trigger in each chart, and ask the model's reasoner if a choice is open.
 
         Guards read `context` as ``F.context``. Returns the new state, or None if nothing changed; with several charts,
-        the new states by the name of the chart.
+        the new states by the name of the chart. A trigger that no chart of the agent has gives a warning, once.
         """
+        if not any(trigger in chart.cells for chart in self._charts.values()):
+            triggers = [name for chart in self._charts.values() for name in chart.triggers]
+            text = f"no transition has this trigger, so fire does nothing.{did_you_mean(trigger, triggers)}"
+            self._table.warn_once(f"{type(self).__name__}.fire({trigger!r})", text)
         return self._result({name: self._slot(name).fire(trigger, context) for name in self._charts})
 
     def tick(self, context: Any = None) -> Any:

@@ -5,8 +5,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from prism_mesa.chart_agents.slot import OpenChoice
+from prism_mesa.errors import ChartError
 from prism_mesa.statechart import Statechart
-from prism_mesa.statechart.selection import evaluate_guards
+from prism_mesa.statechart.selection import GuardErrors, evaluate_guards
 
 
 def state_counts(agents: Any, chart: str = "") -> dict[str, int]:
@@ -15,13 +16,21 @@ def state_counts(agents: Any, chart: str = "") -> dict[str, int]:
     Args:
         agents: A model or its chart agents.
         chart: The name of the chart, if the agents have several.
+
+    Raises:
+        ChartError: If no agent has such a chart.
     """
     members: Iterable[Any] = getattr(agents, "agents", agents)
     codes: Counter[tuple[Statechart, int]] = Counter()
-    for agent in [agent for agent in members if hasattr(agent, "_table")]:
+    members = [agent for agent in members if hasattr(agent, "_table")]
+    for agent in members:
         own_chart = agent.charts.get(chart) if chart else agent.chart
         if own_chart is not None:
             codes[own_chart, agent._table.charts[chart].codes[agent._row]] += 1
+    if members and not codes:
+        names = " or ".join(repr(name) for name in {name: 0 for agent in members for name in agent.charts})
+        advice = f"give chart={names}" if names else "leave it out, as each agent has a single chart"
+        raise ChartError(f"state_counts: chart={chart!r} is not a chart of the agents; {advice}")
     counts = {state.value: 0 for own_chart, _ in codes for state in own_chart.ordered_states}
     for (own_chart, code), n in codes.items():
         counts[own_chart.members[code].value] += n
@@ -38,13 +47,17 @@ def portray(agent: Any) -> Any:
     """Return the portrayal of an agent for SolaraViz, with the color of its state."""
     from mesa.visualization.components import AgentPortrayalStyle
 
+    if getattr(agent, "chart", None) is None:
+        charts = ", ".join(map(repr, getattr(agent, "charts", ()))) or "no chart"
+        advice = "write a function that returns AgentPortrayalStyle(color=...)"
+        raise ChartError(f"portray: {type(agent).__name__} has {charts}; {advice}")
     return AgentPortrayalStyle(color=agent.chart.colors[agent.state])
 
 
 def why(agent: Any, trigger: str, context: Any = None) -> None:
     """Print why `trigger` has the effect that it has now: the guards' answers, the question, and its answer.
 
-    An open choice is asked, as `fire` would ask it, so a recorded answer costs nothing. Nothing changes.
+    The answer comes from the ledger; if it is not there, nobody is asked. Nothing changes.
     """
     for name, chart in agent._charts.items():
         slot = agent._slot(name)
@@ -55,7 +68,7 @@ def why(agent: Any, trigger: str, context: Any = None) -> None:
         if cell is None:
             print(f"  {chart.why_not(slot, trigger)}")
             continue
-        node = evaluate_guards(cell.copy(), agent, context, chart)
+        node = evaluate_guards(cell.copy(), agent, context, GuardErrors())
         if node.transition is not None and node.transition.target is not None:
             print(f"  so {node.transition.target.value}")
         elif node.options:
@@ -71,9 +84,13 @@ def _explain_choice(choice: OpenChoice) -> None:
         print("  the model has no reasoner")
         return
     placed = choice.place(reasoner)
-    oracle = getattr(reasoner, "oracle", None)
-    if oracle is not None:
-        print(f"  the question:\n{oracle.write(placed.question)}")
-    [answer] = reasoner.answer([placed])
+    if hasattr(reasoner, "recorded_answer"):
+        print(f"  the question:\n{reasoner.oracle.write(placed.question)}")
+        answer = reasoner.recorded_answer(placed)
+    else:
+        [answer] = reasoner.answer([placed])
+    if answer is None:
+        print("  the answer: not recorded; fire or tick would ask")
+        return
     state = "stay" if answer.choice is None else answer.choice.value
     print(f"  the answer: {state} ({answer.source})")

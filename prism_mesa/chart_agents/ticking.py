@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.chart_agents.slot import OpenChoice, ask, timeout_threshold, wait_purpose
+from prism_mesa.chart_agents.slot import OpenChoice, WarningSink, ask, timeout_threshold, wait_purpose
 from prism_mesa.chart_agents.table import AgentTable, Rows, time_at
 from prism_mesa.errors import AgentError, ChartError
 from prism_mesa.statechart import Expression, State, Statechart, Transition
@@ -15,6 +16,7 @@ from prism_mesa.statechart.batch import Codes, ColumnReader, guard_keys, outcome
 from prism_mesa.statechart.selection import FALSE, Cell
 from prism_mesa.statechart.timing import Exponential, Rate, picks, waiting_ticks
 from prism_mesa.statechart.transitions import history_entry
+from prism_mesa.statechart.users_code import with_note
 
 type Mask = npt.NDArray[np.bool_]
 type Floats = npt.NDArray[np.float64]
@@ -95,7 +97,7 @@ class _ChartTick:
 
     def _keys(self, cell: Cell, positions: Rows) -> npt.NDArray[Any]:
         agents = _AgentColumns(self, positions)
-        return guard_keys(self.chart, cell, agents, self._contexts, len(positions), set())
+        return guard_keys(WarningSink(self.chart), cell, agents, self._contexts, len(positions), set())
 
     def _select(self, cell: Cell, positions: Rows) -> tuple[Rows, npt.NDArray[Any]]:
         """Return the transition of each agent (-1: none, -2: an open choice), and the keys of the guards' answers."""
@@ -126,7 +128,7 @@ class _ChartTick:
         hazards = np.zeros((len(rated), len(left)))
         for (rate, cell), (taken, _), hazard in zip(rated, selections, hazards, strict=True):
             is_enabled = taken != _NOTHING
-            hazard[is_enabled] = rate.hazards(self._values(rate, left[is_enabled]), cell.label)
+            hazard[is_enabled] = rate.hazards(self._values(rate, cell, left[is_enabled]), cell.label)
         rows, table = self.group.rows[left], self.group.table
         draws = table.streams.uniform(f"{self.name}/rate", table.ids[rows], round_=self._made[left])
         index = picks(hazards, draws)
@@ -134,7 +136,7 @@ class _ChartTick:
             picked = np.flatnonzero(index == i)
             self._note(cell, left[picked], taken[picked], keys[picked])
 
-    def _values(self, rate: Rate, positions: Rows) -> Floats:
+    def _values(self, rate: Rate, cell: Cell, positions: Rows) -> Floats:
         """Return the values of a rate for the agents in some positions."""
         if not callable(rate.value):
             return np.full(len(positions), float(rate.value))
@@ -146,8 +148,8 @@ class _ChartTick:
                 return np.broadcast_to(np.asarray(values, np.float64), len(positions))
             except (AttributeError, TypeError, ArithmeticError):
                 pass  # row by row, where an error names its agent
-        values = [rate.value(self.group.agents[i], self._context) for i in positions.tolist()]
-        return np.array(values, np.float64)
+        call = partial(with_note, rate.value, "rate", cell.candidates[0])
+        return np.array([call(self.group.agents[i], self._context) for i in positions.tolist()], np.float64)
 
     def answer(self) -> None:
         """Ask about all open choices together."""
@@ -252,7 +254,7 @@ def _groups(agents: Iterable[Any]) -> list[_Group]:
         return []
     first = members[0]
     if not isinstance(getattr(first, "_table", None), AgentTable):
-        raise AgentError(f"tick_all: {type(first).__name__} is not a StatechartAgent with a chart of its own")
+        raise AgentError(_foreign_agent(first, next((agent for agent in members if hasattr(agent, "_table")), None)))
     cache, key = first._table.groups, (id(first), len(members))
     known, groups = cache.get(key, ([], []))
     if known != members:
@@ -264,12 +266,17 @@ def _groups(agents: Iterable[Any]) -> list[_Group]:
     return result
 
 
+def _foreign_agent(agent: Any, other: Any) -> str:
+    advice = "" if other is None else f"; pass model.agents_by_type[{type(other).__name__}]"
+    return f"tick_all: {type(agent).__name__} is not a StatechartAgent of the same model{advice}"
+
+
 def _make_groups(members: list[Any]) -> list[_Group]:
     first = members[0]
     by_charts: dict[tuple[int, ...], list[int]] = {}
     for i, agent in enumerate(members):
         if getattr(agent, "_table", None) is not first._table:
-            raise AgentError(f"tick_all: {type(agent).__name__} is not a chart agent of the same model")
+            raise AgentError(_foreign_agent(agent, first))
         by_charts.setdefault((id(agent.chart), id(agent.charts)), []).append(i)
     groups = []
     for places in by_charts.values():

@@ -118,7 +118,7 @@ class Dispatcher[Q, A]:
     Args:
         ask: Asks one question. Raises OracleError if there is no answer.
         on_done: Called with each finished question. An error in `on_done` or `on_useless` ends all work.
-        on_useless: Called after each useless answer and each refusal (3xx, 4xx).
+        on_useless: Called after each useless answer, each refusal (3xx, 4xx) and each bug of a client.
         attempts: Maximum number of attempts at a question after temporary failures.
         backoff_s: Seconds before the second attempt, doubled for each further attempt. The key of the question
             determines a random factor, 0.5 to 1.5. After a useless answer there is no pause.
@@ -255,7 +255,8 @@ class Dispatcher[Q, A]:
             reason, pending.error, pending.completion = "", None, reply
         self._count(pending, reason, reply)
         is_refused = reason.startswith(("http-3", "http-4")) and reason != _TOO_MANY_REQUESTS
-        if is_refused or reason in _USELESS_REASONS or isinstance(pending.error, UselessAnswerError):
+        is_useless = reason in _USELESS_REASONS or (pending.error is not None and not is_expected(pending.error))
+        if is_refused or is_useless or isinstance(pending.error, UselessAnswerError):
             pending.last_text = reply.text
             self._notify(self._on_useless, pending)
         pending.reason = reason
@@ -307,11 +308,15 @@ class Dispatcher[Q, A]:
         return min(self._backoff_s * 2.0 ** (pending.attempts - 1), _MAX_BACKOFF_S) * jitter
 
 
+def is_expected(error: Exception | None) -> bool:
+    """Return whether an error says that there is no usable answer; any other is a bug in a client or a function."""
+    return isinstance(error, OracleError | UselessAnswerError | TimeoutError)
+
+
 def is_temporary(reason: str, error: Exception | None) -> bool:
     """Return whether a failure may be temporary. Refusals (4xx), bugs, and failures of all servers are not."""
-    is_expected = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
     is_refused = reason.startswith("http-") and reason != _TOO_MANY_REQUESTS
-    return is_expected and reason not in _PERMANENT_REASONS and not is_refused
+    return is_expected(error) and reason not in _PERMANENT_REASONS and not is_refused
 
 
 def _sort_key(pending: PendingQuestion[Any, Any]) -> tuple[tuple[float, int, int], str]:

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Mapping, Sequence
+from inspect import isawaitable
 from typing import Any, Literal, Protocol, runtime_checkable
 
 from prism_mesa.errors import ConfigError
@@ -19,6 +20,7 @@ from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.multiple_choice import TOP_LOGPROBS, make_recordable, read_options, require_complete
 from prism_mesa.llm.params import decision_decoding
 from prism_mesa.llm.text import clean_text, find_bare_option, parse_json
+from prism_mesa.params import short_repr
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.prompt import SOCIAL, Role, answer_schema, decision_form, question_prompt
 from prism_mesa.reasoner.question import Question
@@ -110,10 +112,19 @@ class ChatOracle:
             return await decision_form(question.options, self.calls, self.role).ask(self.client, prompt)
         if self.form == "choice":
             schema = answer_schema(question.options, reason=self.reason)
-            return require_complete(await self.client.chat(prompt, schema, attempt))
-        completion = await self.client.chat(prompt, None, attempt, TOP_LOGPROBS)
+            return require_complete(await self._chat(prompt, schema, attempt))
+        completion = await self._chat(prompt, None, attempt, TOP_LOGPROBS)
         texts = [(option.value, self.role.option_text(option)) for option in question.options]
         return make_recordable(completion, [f"{name}: {text}" if text else name for name, text in texts])
+
+    async def _chat(self, *arguments: Any) -> Completion:
+        """Return the client's answer. Raises ConfigError if `chat` is not async, or returns something else."""
+        answer: Any = self.client.chat(*arguments)
+        completion = await answer if isawaitable(answer) else answer
+        if completion is answer or not isinstance(completion, Completion):
+            advice = "write async def chat(prompt, schema, attempt) that returns Completion(text)"
+            raise ConfigError(f"{self.label}: chat returns {short_repr(completion)}; {advice}")
+        return completion
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""

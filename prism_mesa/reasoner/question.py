@@ -184,7 +184,13 @@ def make_own_question(
     """Return an agent's open choice in a model of your own; without `describe` the situation is the context."""
     current_state, states = _read_states(current_state, trigger, options)
     persona = Persona(f"agent {getattr(agent, 'unique_id', '')}".strip())
-    situation = str(describe(agent, context)) if describe else "" if context is None else _describe(context)
+    situation = "" if context is None else _describe(context)
+    if describe is not None:
+        try:
+            situation = str(describe(agent, context))
+        except Exception as error:
+            error.add_note(f"agent {getattr(agent, 'unique_id', '')}: describe(agent, context) of the Reasoner")
+            raise
     return Question(persona, current_state, trigger, states, situation=situation)
 
 

@@ -4,7 +4,7 @@ import json
 import logging
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -14,8 +14,8 @@ import numpy as np
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError, one_line, redact_credentials
 from prism_mesa.llm.answer_store import AnswerStore
 from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
-from prism_mesa.llm.dispatcher import NO_BUDGET, Identity, PendingQuestion
-from prism_mesa.llm.errors import MAX_USELESS_ANSWERS, UselessAnswerError
+from prism_mesa.llm.dispatcher import NO_BUDGET, Identity, PendingQuestion, is_expected
+from prism_mesa.llm.errors import MAX_USELESS_ANSWERS
 from prism_mesa.llm.gateway import LLMGateway
 from prism_mesa.llm.ledger import Ledger, answer_key
 from prism_mesa.llm.params import DECISION_MODEL, Source
@@ -52,6 +52,7 @@ class _OpenChoiceHandler:
     oracles: Mapping[str, Oracle]
     params: ReasonerParams
     rule: RuleReasoner
+    logged_bugs: set[str] = field(default_factory=set)
 
     def oracle(self, llm: str) -> Oracle:
         return self.oracles.get(llm) or next(iter(self.oracles.values()))
@@ -103,7 +104,7 @@ class _OpenChoiceHandler:
         if pending.raw is not None:
             logger.warning("an answer in the ledger cannot be used: fallback %r (%s)", fallback, pending.error)
         elif pending.is_first and reason != NO_BUDGET and not pending.is_replay:
-            _log_fallback(pending, fallback)
+            _log_fallback(pending, fallback, self.logged_bugs)
         rule_choice = self.rule.answer([placed])[0].choice if fallback == "rule" else None
         fallback_choice = placed.question.options[0] if fallback == "first" else rule_choice
         source = "budget" if reason == NO_BUDGET else "fallback"
@@ -127,7 +128,9 @@ class _OpenChoiceHandler:
         oracle = self.oracle(pending.position.llm)
         message = f"{oracle.label}: its first {MAX_USELESS_ANSWERS} answers are all useless"
         is_decision_model = getattr(oracle, "form", "") == "decision"
-        if is_decision_model or (isinstance(pending.error, OracleError) and pending.error.reason != "empty"):
+        if not is_expected(pending.error):
+            message += f"; the last one raised {type(pending.error).__name__}: {pending.error}"
+        elif is_decision_model or (isinstance(pending.error, OracleError) and pending.error.reason != "empty"):
             fault = clean_text(str(pending.error).removeprefix(f"{oracle.label}: "), _MAX_FAULT_CHARS)
             if "reasoner." not in fault:
                 remedies = (remedy for pattern, remedy in _REMEDIES if re.search(pattern, fault, re.IGNORECASE))
@@ -258,12 +261,14 @@ def _priority(placed: PlacedQuestion, spend_on: SpendOn) -> float:
     return round(distance, 9)
 
 
-def _log_fallback(pending: _Pending, fallback: str) -> None:
+def _log_fallback(pending: _Pending, fallback: str, logged_bugs: set[str]) -> None:
+    """Log a fallback, with the traceback of the first bug of each kind."""
     question, error = pending.question.question, pending.error
-    is_expected = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
+    is_logged = is_expected(error) or pending.reason in logged_bugs
+    logged_bugs.add(pending.reason)
     name, trigger = clean_text(question.persona.name, NAME_CAP), clean_text(question.trigger, NAME_CAP)
     details = name, trigger, question.state.value, fallback, pending.reason, error
-    logger.warning("%s, %s in %s: fallback '%s' (%s: %s)", *details, exc_info=None if is_expected else error)
+    logger.warning("%s, %s in %s: fallback '%s' (%s: %s)", *details, exc_info=None if is_logged else error)
 
 
 def _readable_answers(options: list[str], oracle: Any) -> str:

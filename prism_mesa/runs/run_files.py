@@ -31,7 +31,8 @@ def run_folder(run: object) -> Path:
     """Return the folder of a result, or a path unchanged; raises DataError for other values."""
     path = os.fspath(run) if isinstance(run, str | os.PathLike) else None
     if not isinstance(path, str):
-        raise DataError(f"run: give a RunResult or the folder of a run, not {short_repr(run)}")
+        hint = "; for an agent, call prism_mesa.chart_agents.why" if hasattr(run, "ticks_in_state") else ""
+        raise DataError(f"run: give a RunResult or the folder of a run, not {short_repr(run)}{hint}")
     return Path(path)
 
 

@@ -15,7 +15,8 @@ from prism_mesa.statechart.batch import ArrayColumns, ColumnReader, column_value
 from prism_mesa.statechart.definition import TIMEOUT, ChartDefinition
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import FALSE, OPEN_CHOICE, TRUE, Cell, GuardErrors, Outcome, asks_oracle
-from prism_mesa.statechart.states import State
+from prism_mesa.statechart.states import AgentState, State
+from prism_mesa.statechart.timing import After, Rate
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.streams import Streams
 
@@ -138,7 +139,7 @@ def _check_structure(chart: ChartDefinition) -> Iterator[Finding]:
     states_left = {t.source for t in chart.transitions if t.target is not t.source}
     for state in sorted(chart.states - states_left, key=names.__getitem__):
         yield Finding("warning", "dead-end", state.value, "no transition leaves this state")
-    with_timeout = {t.source for t in chart.transitions if t.trigger == TIMEOUT}
+    with_timeout = {t.source for t in chart.transitions if t.trigger == TIMEOUT or isinstance(t.timing, After | Rate)}
     for state in sorted(chart.states - with_timeout - {chart.initial}, key=names.__getitem__):
         yield Finding("warning", "no-timeout", state.value, f"no transition on {TIMEOUT!r}: an agent may stay for ever")
 
@@ -336,11 +337,14 @@ def _used_transitions(cell: Cell, possible: _PossibleOutcome) -> Iterator[Transi
 
 
 def _check_oracle(chart: ChartDefinition, open_cells: dict[str, bool]) -> Finding:
-    level: Level = "note" if not chart.oracle_enabled or any(open_cells.values()) else "warning"
+    is_platform = any(isinstance(state, AgentState) for state in chart.states)
+    wants_oracle = is_platform or bool(open_cells) or any(t.target is None for t in chart.transitions)
+    is_fine = not chart.oracle_enabled or not wants_oracle or any(open_cells.values())
+    level: Level = "note" if is_fine else "warning"
     text = "the oracle can never be reached"
     if not chart.oracle_enabled:
         text = "the oracle is disabled: an open choice takes its first option"
-    elif level == "note":
+    elif open_cells and level == "note":
         text = f"the oracle can be reached: {'; '.join(place for place, certain in open_cells.items() if certain)}"
     elif open_cells:
         text = f"the oracle can be reached only if callable guards say so: {'; '.join(open_cells)}"

@@ -222,6 +222,9 @@ class ChartDefinition(Restorable):
         return failing
 
 
+ChartDefinition.__init__.__qualname__ = "Statechart"  # in a TypeError
+
+
 @dataclass
 class StateTimers:
     """The triggers in time of a state, in list order.
@@ -242,7 +245,7 @@ class StateTimers:
             case After(ticks):
                 self.waits[t.trigger] = ticks
             case When(condition):
-                guard = Transition(t.trigger, t.source, t.source, condition)
+                guard = Transition(t.trigger, t.source, t.target, condition)
                 self.conditions[t.trigger] = Cell((guard,), oracle_enabled=True)
             case Rate():
                 self.rates[t.trigger] = t.timing

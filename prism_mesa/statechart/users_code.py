@@ -25,6 +25,15 @@ def add_location_note(error: BaseException, part: str, transition: Transition, a
     error.add_note(f"{agent_location(agent)}, {where}{line and f', {line}'}")
 
 
+def with_note(function: Callable[..., Any], part: str, transition: Transition, agent: Any, context: Any) -> Any:
+    """Return ``function(agent, context)``; an error gets a note."""
+    try:
+        return function(agent, context)
+    except Exception as error:
+        add_location_note(error, part, transition, agent)
+        raise
+
+
 def is_user_code_error(error: BaseException) -> bool:
     """Return whether a user's function, guard or action raised the error, and would raise it again.
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from mesa.discrete_space import CellAgent, OrthogonalMooreGrid
 
+import prism_mesa
 from prism_mesa import F, Reasoner, Statechart, Transition
 from prism_mesa.chart_agents import (
     StatechartAgent,
@@ -21,7 +22,8 @@ from prism_mesa.chart_agents import (
     tick_all,
     why,
 )
-from prism_mesa.errors import AgentError, ChartError
+from prism_mesa.errors import AgentError, ChartError, ConfigError, DataError, LLMFailureException, PrismWarning
+from prism_mesa.llm import Completion
 from prism_mesa.statechart import after, rate, when
 
 
@@ -57,7 +59,16 @@ def test_an_agent_begins_in_the_initial_state_fires_and_times_out():
         ("press", Light.ON),
         ("timeout", Light.OFF),
     ]
-    assert lamp.fire("pull") is None
+
+
+def test_a_trigger_that_no_transition_has_is_a_warning_once_and_does_nothing():
+    model = Empty()
+    lamp, other = Lamp(model), Lamp(model)
+    with pytest.warns(PrismWarning, match=r"Lamp\.fire\('pres'\).*'press'") as caught:
+        assert [each.fire("pres") for each in (lamp, other)] == [None, None]
+    assert len(caught) == 1
+    lamp.fire("press")
+    assert lamp.fire("press") is None  # a known trigger without a transition from this state
 
 
 def test_the_history_keeps_the_last_changes_with_their_contexts_and_mesas_time():
@@ -211,6 +222,12 @@ def test_why_prints_guards_question_and_answer_and_changes_nothing(capsys):
     model.reasoner = Reasoner(lambda prompt: "leaving", role="a customer in a small shop")
     customer = Customer(model, 3)
     why(customer, "sees_price", {"price": 5})
+    assert "not recorded" in capsys.readouterr().out
+    assert not model.reasoner.counts
+    Customer(model, 3).fire("sees_price", {"price": 5})
+    counts = dict(model.reasoner.counts)
+    why(customer, "sees_price", {"price": 5})
+    assert dict(model.reasoner.counts) == counts == {"llm": 1}
     printed = capsys.readouterr().out
     for words in ("context.price < agent.budget]: false", "agent.budget = 3", "a customer in a small shop", "leaving"):
         assert words in printed
@@ -277,6 +294,37 @@ def before_init():
     Person(Empty())
 
 
+def column_before_init():
+    class Person(StatechartAgent, mesa.Agent):
+        chart, power = SWITCH, column(0.0)
+
+        def __init__(self, model):
+            self.power = 2.0
+
+    Person(Empty())
+
+
+def read_before_init():
+    class Person(StatechartAgent, mesa.Agent):
+        chart = SWITCH
+
+        def __init__(self, model):
+            print(self.state)
+
+    Person(Empty())
+
+
+def strangers(*kinds):
+    model = Empty()
+    for kind in kinds:
+        kind(model)
+    return model.agents
+
+
+class Twin(StatechartAgent, mesa.Agent):
+    charts = {"day": SWITCH, "night": SWITCH}  # noqa: RUF012
+
+
 def no_timeout():
     class Person(StatechartAgent, mesa.Agent):
         chart = Statechart(["a", "b"], [Transition("timeout", "a", "b")], "a")
@@ -291,6 +339,17 @@ def no_timeout():
         (wrong_order, ChartError, r"StatechartAgent, mesa\.Agent"),
         (no_chart, ChartError, "Person.*chart = "),
         (before_init, ChartError, r"super\(\).__init__"),
+        (column_before_init, ChartError, r"Person.*super\(\).__init__"),
+        (read_before_init, ChartError, r"Person.*super\(\).__init__"),
+        (lambda: tick_all(strangers(Lamp, mesa.Agent)), AgentError, r"agents_by_type\[Lamp\]"),
+        (lambda: tick_all(strangers(mesa.Agent, Lamp)), AgentError, r"agents_by_type\[Lamp\]"),
+        (lambda: portray(mesa.Agent(Empty())), ChartError, "Agent has no chart.*AgentPortrayalStyle"),
+        (lambda: portray(Twin(Empty())), ChartError, "Twin.*'day', 'night'"),
+        (lambda: state_counts(strangers(Twin)), ChartError, "'day' or 'night'"),
+        (lambda: state_counts(strangers(Twin), "dya"), ChartError, "dya.*'day' or 'night'"),
+        (lambda: state_counts(strangers(Lamp), "day"), ChartError, "single chart"),
+        (lambda: Statechart(["a"], [], "a", strickt=True), TypeError, r"Statechart\(\).*strickt"),
+        (lambda: prism_mesa.why(Lamp(Empty()), "press"), DataError, r"chart_agents\.why"),
         (no_timeout, ChartError, "timeouts="),
         (lambda: setattr(Lamp(Empty()), "state", "broken"), ChartError, "Lamp.state.*'broken'"),
         (lambda: column("text"), AgentError, "'text'"),
@@ -365,3 +424,115 @@ def test_an_agent_that_removes_itself_by_its_action_changes_no_other_agent():
     guests[2].fire("bell")
     assert [guest.state for guest in guests] == ["in", "in", "out"]
     assert state_counts(model) == {"in": 2, "out": 0}
+
+
+def nope(agent, _):
+    return agent.nope
+
+
+@pytest.mark.parametrize(
+    ("trigger", "guard"),
+    [("go", F.agent.zz > 1), ("go", F.model.zz > 1), ("go", nope), (when(F.agent.zz > 1), None), (when(nope), None)],
+)
+@pytest.mark.parametrize("at_once", [False, True])
+def test_a_guard_or_condition_that_raises_warns_once_in_a_model(trigger, guard, at_once):
+    chart = Statechart(["a", "b"], [Transition(trigger, "a", "b", guard), Transition(after(1), "b", "a")], "a")
+    if at_once and guard is not None:
+        chart = Statechart(["a", "b"], [Transition(rate(1.0), "a", "b", guard)], "a")
+
+    class Person(StatechartAgent, mesa.Agent):
+        pass
+
+    Person.chart = chart
+
+    def step_twice(people):
+        for _ in range(2):
+            if at_once:
+                tick_all(people)
+            else:
+                people.do("fire", "go") if guard is not None else people.do("tick")
+
+    for model in (Empty(), Empty()):  # each model warns
+        Person.create_agents(model, 3)
+        with pytest.warns(PrismWarning, match=r"--> b.*(zz|nope).*strict") as caught:
+            step_twice(model.agents)
+        assert len(caught) == 1
+    assert sum(chart.guard_errors.values()) == 12
+
+
+def test_a_rate_or_description_with_wrong_arguments_has_a_note_on_its_place():
+    class Atom(StatechartAgent, mesa.Agent):
+        chart = Statechart(["a", "b"], [Transition(rate(lambda agent: 1.0), "a", "b")], "a", name="decay")
+
+    for tick in (lambda atom: atom.tick(), lambda atom: tick_all([atom])):
+        with pytest.raises(TypeError) as caught:
+            tick(Atom(Empty()))
+        assert "agent 1, a on rate" in caught.value.__notes__[0]
+    model = Empty()
+    model.reasoner = Reasoner(lambda prompt: "buying", describe=lambda agent: "")
+    with pytest.raises(TypeError) as caught:
+        Customer(model, 3).fire("sees_price", {"price": 5})
+    assert "describe" in caught.value.__notes__[0]
+
+
+def shop(client, n=60, **options):
+    """Return a shop in which customers with different budgets have asked a client."""
+    model = Empty()
+    with Reasoner(client, role="a customer", describe=lambda agent, _: str(agent.budget), **options) as model.reasoner:
+        for i in range(n):
+            Customer(model, 3 + i / n / 2).fire("sees_price", {"price": 5})
+    return model
+
+
+@pytest.mark.parametrize("method", [False, True])
+def test_an_oracle_that_always_raises_ends_the_run_after_twenty_questions_with_one_traceback(method, caplog):
+    class Client:
+        name, decoding = "broken", {}
+
+        async def chat(self, prompt, schema=None, attempt=0):
+            raise ValueError("no key")
+
+    def function(prompt):
+        raise ValueError("no key")
+
+    with pytest.raises(LLMFailureException, match=r"first 20 .*ValueError: no key"):
+        shop(Client() if method else function)
+    assert sum(record.exc_info is not None for record in caplog.records) == 1
+    assert len(caplog.records) < 20
+
+
+class Talker:
+    """A client as own-model.md describes it; a wrong one returns a string, or is not async."""
+
+    name, decoding = "talker", {}
+
+    async def chat(self, prompt, schema, attempt):
+        return Completion('{"next_state": "buying"}')
+
+
+class Textual(Talker):
+    async def chat(self, prompt, schema, attempt):
+        return "buying"
+
+
+class Blocking(Talker):
+    def chat(self, prompt, schema, attempt):
+        return Completion("buying")
+
+
+def test_a_client_is_an_object_with_name_decoding_and_an_async_chat_that_returns_a_completion():
+    assert state_counts(shop(Talker(), 3))["buying"] == 3
+    for kind, fault in ((Textual, "'buying'.*Completion"), (Blocking, "async")):
+        with pytest.raises(ConfigError, match=f"talker.*{fault}"):
+            shop(kind())
+
+
+def test_a_description_of_an_unknown_state_is_refused_at_the_first_question():
+    with pytest.raises(ChartError, match=r"'buyng'.*'buying'"):
+        shop(Talker(), descriptions={"buyng": "Buy it"})
+    shop(Talker(), descriptions={"browsing": "Look around"})
+
+    model = Empty()
+    Lamp(model)
+    with Reasoner(Talker(), descriptions={"on": "Light", "buying": "Buy it"}) as model.reasoner:  # of two charts
+        assert Customer(model, 3).fire("sees_price", {"price": 5}) == "buying"

@@ -3,6 +3,7 @@
 from enum import Enum
 
 import mesa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from interpreter import Interpreter
@@ -76,6 +77,7 @@ def agents_of(chart, n, energies):
     return model
 
 
+@pytest.mark.filterwarnings("ignore:.*no transition has this trigger:prism_mesa.errors.PrismWarning")
 @settings(deadline=None, max_examples=200)
 @given(charts(), st.lists(st.integers(0, 4), min_size=5, max_size=5), st.data())
 def test_agents_agree_with_the_interpreter_one_by_one_and_all_at_once(drawn, energies, data):

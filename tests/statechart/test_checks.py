@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.statechart import AgentState, F, Statechart, Transition
+from prism_mesa.statechart import AgentState, F, Statechart, Transition, after, when
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
 RESTING = AgentState.RESTING
@@ -191,6 +191,16 @@ def test_callables_cannot_be_looked_into_and_that_is_said():
 def test_a_chart_without_the_oracle_says_so():
     chart = a_chart((COMPOSING, HIGH), (SCROLLING, LOW), (None,), oracle_enabled=False)
     assert oracle(chart) == ("note", "the oracle is disabled: an open choice takes its first option")
+
+
+def test_a_chart_of_your_own_that_leaves_nothing_open_and_leaves_its_states_in_time_has_no_warning():
+    parts = [Transition("press", "off", "on"), Transition(after(3), "on", "off")]
+    assert {finding.level for finding in Statechart(["off", "on"], parts, "off").check()} == {"note"}
+    parts = [Transition("press", "off", "on"), Transition(when(F.agent.x > 1), "on", "off")]
+    assert wheres(Statechart(["off", "on"], parts, "off"), "no-timeout") == ["on"]
+    parts = [Transition("press", "off", "on", HIGH), Transition("press", "off", "on", ~HIGH)]
+    closed = Statechart(["off", "on"], [*parts, Transition("press", "off", None)], "off")
+    assert oracle(closed)[0] == "warning"  # it has a choice to leave open, and never does
 
 
 # Laws

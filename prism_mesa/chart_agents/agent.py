@@ -2,26 +2,19 @@
 
 from abc import ABCMeta
 from collections.abc import Mapping
+from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Final, cast
+from typing import Any, Final
+from warnings import warn
 
 import mesa
 
 from prism_mesa.chart_agents.slot import Slot
 from prism_mesa.chart_agents.table import AgentTable, ChartColumns, table_of
-from prism_mesa.errors import ChartError, did_you_mean
+from prism_mesa.errors import ChartError, PrismWarning
 from prism_mesa.statechart import State, Statechart, StateTransition
 
 _INTERFACE: Final = ("chart", "state", "states", "state_history", "ticks_in_state", "fire", "tick")
-
-
-class _NoTable:
-    """The table of an agent whose `__init__` has not run."""
-
-    def __get__(self, agent: Any, owner: type) -> Any:
-        if agent is None:
-            return self
-        raise ChartError(f"{owner.__name__}: call super().__init__(model) first")
 
 
 class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
@@ -43,7 +36,6 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
     chart: Statechart | None = None
     charts: Mapping[str, Statechart] = MappingProxyType({})
     max_history_depth: int = 50
-    _table: AgentTable = cast("AgentTable", _NoTable())
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -65,6 +57,10 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
             raise ChartError(f"{type(self).__name__}: set chart = Statechart(...), or charts = {{name: chart}}")
         self._table = table_of(self.model)  # type: ignore[attr-defined]
         self._row = self._table.add(self)
+
+    @cached_property
+    def _table(self) -> AgentTable:  # `__init__` sets it
+        raise ChartError(f"{type(self).__name__}: call super().__init__(model) first")
 
     def remove(self) -> None:
         """Remove the agent from its model; you can still read its state."""
@@ -122,12 +118,11 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
         """Fire a trigger in each chart, and ask the model's reasoner if a choice is open.
 
         Guards read `context` as ``F.context``. Returns the new state, or None if nothing changed; with several charts,
-        the new states by the name of the chart. A trigger that no chart of the agent has gives a warning, once.
+        the new states by the name of the chart. Warns of a trigger that no chart of the agent has.
         """
         if not any(trigger in chart.cells for chart in self._charts.values()):
-            triggers = [name for chart in self._charts.values() for name in chart.triggers]
-            text = f"no transition has this trigger, so fire does nothing.{did_you_mean(trigger, triggers)}"
-            self._table.warn_once(f"{type(self).__name__}.fire({trigger!r})", text)
+            reason = next(chart.why_not(self._slot(name), trigger) for name, chart in self._charts.items())
+            warn(f"{type(self).__name__}.fire: {reason}", PrismWarning, stacklevel=2)
         return self._result({name: self._slot(name).fire(trigger, context) for name in self._charts})
 
     def tick(self, context: Any = None) -> Any:

@@ -57,7 +57,8 @@ def portray(agent: Any) -> Any:
 def why(agent: Any, trigger: str, context: Any = None) -> None:
     """Print why `trigger` has the effect that it has now: the guards' answers, the question, and its answer.
 
-    The answer comes from the ledger; if it is not there, nobody is asked. Nothing changes.
+    The reasoner answers an open choice, as for `fire`: it asks and counts unless the answer is recorded. Nothing else
+    changes.
     """
     for name, chart in agent._charts.items():
         slot = agent._slot(name)
@@ -84,13 +85,9 @@ def _explain_choice(choice: OpenChoice) -> None:
         print("  the model has no reasoner")
         return
     placed = choice.place(reasoner)
-    if hasattr(reasoner, "recorded_answer"):
-        print(f"  the question:\n{reasoner.oracle.write(placed.question)}")
-        answer = reasoner.recorded_answer(placed)
-    else:
-        [answer] = reasoner.answer([placed])
-    if answer is None:
-        print("  the answer: not recorded; fire or tick would ask")
-        return
+    oracle = getattr(reasoner, "oracle", None)
+    if oracle is not None:
+        print(f"  the question:\n{oracle.write(placed.question)}")
+    [answer] = reasoner.answer([placed])
     state = "stay" if answer.choice is None else answer.choice.value
     print(f"  the answer: {state} ({answer.source})")

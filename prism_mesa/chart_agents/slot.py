@@ -12,22 +12,7 @@ from prism_mesa.statechart import State, Statechart, Transition
 from prism_mesa.statechart.selection import FALSE, Cell, Node, evaluate_guards
 from prism_mesa.statechart.timing import Exponential, Rate, pick, waiting_ticks
 from prism_mesa.statechart.transitions import history_entry
-from prism_mesa.statechart.users_code import agent_location, entered_state, run_effects, user_code_line, with_note
-
-
-@dataclass
-class WarningSink:
-    """Counts guards' errors in a chart, and warns about the first error of each guard in a model."""
-
-    chart: Statechart
-
-    def record_error(self, transition: Transition, error: Exception, agent: Any) -> None:
-        """Count an error, or raise it if the chart is strict."""
-        self.chart.record_error(transition, error, agent)
-        where = ", ".join(filter(None, (agent_location(agent), user_code_line(error))))
-        advice = "it counts as false there (chart.guard_errors has the count; Statechart(..., strict=True) raises)"
-        text = f"the guard raised {type(error).__name__}: {error} (first for {where}), and {advice}"
-        agent._table.warn_once(f"{self.chart.name}: {transition}", text)
+from prism_mesa.statechart.users_code import entered_state, run_effects, with_note
 
 
 class Slot:
@@ -99,7 +84,7 @@ class Slot:
         return rate.hazard_at(value, cell.label)
 
     def _evaluate(self, cell: Cell, context: Any) -> Node:
-        return evaluate_guards(cell, self.agent, context, WarningSink(self.chart))
+        return evaluate_guards(cell, self.agent, context, self.chart)
 
     def _ticks_to_wait(self, trigger: str, ticks: int | Exponential | None) -> int:
         if ticks is None:

@@ -4,14 +4,12 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from datetime import UTC, datetime, timedelta
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any, Final
-from warnings import warn
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import AgentError, PrismWarning
+from prism_mesa.errors import AgentError
 from prism_mesa.statechart import StateTransition
 from prism_mesa.streams import Streams
 
@@ -20,7 +18,6 @@ type Rows = npt.NDArray[np.int64]
 _NAME: Final = "_chart_agents"
 _START: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MAX_SEED: Final = 2**63
-_PACKAGE: Final = str(Path(__file__).parents[1])
 
 
 class ChartColumns:
@@ -69,7 +66,6 @@ class AgentTable:
         charts: The columns by the name of the chart; the name of a single chart is empty.
         fields: The columns of declared fields by name.
         ids: Each agent's `unique_id`.
-        warned: The transitions and triggers about which the table has warned.
         groups: What `tick_all` keeps until an agent joins or leaves; `is_ticking` is true while it runs.
     """
 
@@ -78,7 +74,6 @@ class AgentTable:
         self.charts: dict[str, ChartColumns] = {}
         self.fields: dict[str, npt.NDArray[Any]] = {}
         self.ids = np.zeros(16, np.int64)
-        self.warned: set[str] = set()
         self.groups: dict[Any, Any] = {}
         self.is_ticking, self._n, self._free = False, 0, list[int]()
 
@@ -99,6 +94,7 @@ class AgentTable:
             columns = self.charts.get(name)
             if columns is None:
                 columns = self.charts[name] = ChartColumns(len(self.ids))
+            chart.warns_of_guards = True
             columns.codes[row], columns.histories[row] = chart.codes[chart.initial], []
             columns.made[row] = columns.entered[row] = 0
         for name, field in declared_columns(agent.__class__).items():
@@ -106,12 +102,6 @@ class AgentTable:
                 self.fields[name] = np.zeros(len(self.ids), field.dtype)
             self.fields[name][row] = field.default
         return row
-
-    def warn_once(self, subject: str, text: str) -> None:
-        """Warn about a transition or a trigger, unless the table has done so."""
-        if subject not in self.warned:
-            self.warned.add(subject)
-            warn(f"{subject}: {text}", PrismWarning, skip_file_prefixes=(_PACKAGE,))
 
     def _resize(self, n: int) -> None:
         self.charts = {name: columns.take(range(n)) for name, columns in self.charts.items()}

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.chart_agents.slot import OpenChoice, WarningSink, ask, timeout_threshold, wait_purpose
+from prism_mesa.chart_agents.slot import OpenChoice, ask, timeout_threshold, wait_purpose
 from prism_mesa.chart_agents.table import AgentTable, Rows, time_at
 from prism_mesa.errors import AgentError, ChartError
 from prism_mesa.statechart import Expression, State, Statechart, Transition
@@ -97,7 +97,7 @@ class _ChartTick:
 
     def _keys(self, cell: Cell, positions: Rows) -> npt.NDArray[Any]:
         agents = _AgentColumns(self, positions)
-        return guard_keys(WarningSink(self.chart), cell, agents, self._contexts, len(positions), set())
+        return guard_keys(self.chart, cell, agents, self._contexts, len(positions), set())
 
     def _select(self, cell: Cell, positions: Rows) -> tuple[Rows, npt.NDArray[Any]]:
         """Return the transition of each agent (-1: none, -2: an open choice), and the keys of the guards' answers."""
@@ -252,13 +252,13 @@ def _groups(agents: Iterable[Any]) -> list[_Group]:
     members = list(agents)
     if not members:
         return []
-    first = members[0]
-    if not isinstance(getattr(first, "_table", None), AgentTable):
-        raise AgentError(_foreign_agent(first, next((agent for agent in members if hasattr(agent, "_table")), None)))
-    cache, key = first._table.groups, (id(first), len(members))
+    first = next((agent for agent in members if isinstance(getattr(agent, "_table", None), AgentTable)), None)
+    if first is None:
+        raise AgentError(f"tick_all: {type(members[0]).__name__} is not a StatechartAgent with a chart of its own")
+    cache, key = first._table.groups, (id(members[0]), len(members))
     known, groups = cache.get(key, ([], []))
     if known != members:
-        groups = _make_groups(members)
+        groups = _make_groups(members, first)
         if len(cache) >= _MAX_CACHED:
             cache.clear()
         cache[key] = members, groups
@@ -266,17 +266,12 @@ def _groups(agents: Iterable[Any]) -> list[_Group]:
     return result
 
 
-def _foreign_agent(agent: Any, other: Any) -> str:
-    advice = "" if other is None else f"; pass model.agents_by_type[{type(other).__name__}]"
-    return f"tick_all: {type(agent).__name__} is not a StatechartAgent of the same model{advice}"
-
-
-def _make_groups(members: list[Any]) -> list[_Group]:
-    first = members[0]
+def _make_groups(members: list[Any], first: Any) -> list[_Group]:
     by_charts: dict[tuple[int, ...], list[int]] = {}
     for i, agent in enumerate(members):
         if getattr(agent, "_table", None) is not first._table:
-            raise AgentError(_foreign_agent(agent, first))
+            advice = f"pass model.agents_by_type[{type(first).__name__}]"
+            raise AgentError(f"tick_all: {type(agent).__name__} is not a chart agent of the same model; {advice}")
         by_charts.setdefault((id(agent.chart), id(agent.charts)), []).append(i)
     groups = []
     for places in by_charts.values():

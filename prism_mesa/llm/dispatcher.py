@@ -255,8 +255,8 @@ class Dispatcher[Q, A]:
             reason, pending.error, pending.completion = "", None, reply
         self._count(pending, reason, reply)
         is_refused = reason.startswith(("http-3", "http-4")) and reason != _TOO_MANY_REQUESTS
-        is_useless = reason in _USELESS_REASONS or (pending.error is not None and not is_expected(pending.error))
-        if is_refused or is_useless or isinstance(pending.error, UselessAnswerError):
+        is_useless = not isinstance(pending.error, OracleError | TimeoutError | None)  # a bug counts, too
+        if is_refused or is_useless or reason in _USELESS_REASONS:
             pending.last_text = reply.text
             self._notify(self._on_useless, pending)
         pending.reason = reason

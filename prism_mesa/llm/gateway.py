@@ -119,18 +119,6 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         """
         return await asyncio.wrap_future(self._loop().start(self._answer_all(questions)))
 
-    def recorded_answer(self, question: Q) -> A | None:
-        """Return the recorded answer, without asking or counting; None if there is none."""
-        pending = self.handler.prepare(question)
-        if not pending.done:
-            pending.key = answer_key(pending.prompt, pending.options, *pending.identity)
-            pending.raw = self.store.find_raw(pending.key)
-            if pending.raw is None:
-                return None
-            pending.value = pending.read(pending.raw)
-            pending.answer, _ = self.handler.conclude(pending, "cache")
-        return pending.answer
-
     def submit(self, questions: Sequence[Q]) -> None:
         """Send questions without waiting; `collect` returns the answers. Raises the same errors as `answer_all`."""
         self._loop().run(self._submit(questions))

@@ -14,7 +14,6 @@ from prism_mesa.llm.params import Source
 from prism_mesa.reasoner.prompt import SOCIAL, Role
 from prism_mesa.reasoner.question import Answer, OpenChoices, PlacedQuestion, Question, make_own_question, make_question
 from prism_mesa.statechart import State
-from prism_mesa.statechart.states import state_name
 
 
 class Decider(ABC):
@@ -40,9 +39,7 @@ class Decider(ABC):
         """Return one agent's open choice; for `agent` and `context` see `make_question`."""
         is_own = isinstance(current_state, Enum) and not isinstance(current_state, AgentState)
         if is_own or self.role is not SOCIAL:
-            values = [state_name(option) for option in options]
-            if self.role is not SOCIAL and any(name not in values for name, _ in self.role.descriptions):
-                _require_known_states(self.role, agent)
+            _require_known_states(self.role, agent)
             return make_own_question(agent, current_state, trigger, options, context, self.role.describe)
         return make_question(agent, current_state, trigger, options, context)
 
@@ -155,7 +152,7 @@ def _require_known_states(role: Role, agent: Any) -> None:
     charts = [
         c for o in owners for c in (getattr(o, "chart", None), *getattr(o, "charts", {}).values()) if c is not None
     ]
-    for name, _ in role.descriptions if charts else ():
+    for name, _ in role.descriptions if charts and role is not SOCIAL else ():
         if all(name not in [member.value for member in chart.members] for chart in charts):
             charts[0].find_state(name, "descriptions of the reasoner")
 

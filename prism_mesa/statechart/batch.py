@@ -158,7 +158,7 @@ def outcomes_of(cell: Cell, keys: npt.NDArray[Any]) -> Iterator[tuple[int, Any, 
 
 
 def guard_keys(
-    errors: ErrorSink, cell: Cell, agents: Columns, contexts: Columns, n_rows: int, row_by_row: set[str]
+    chart: ChartDefinition, cell: Cell, agents: Columns, contexts: Columns, n_rows: int, row_by_row: set[str]
 ) -> npt.NDArray[np.int64]:
     """Return the key of the guards' answers in each row."""
     keys = zero_keys(cell, n_rows)
@@ -167,7 +167,7 @@ def guard_keys(
         n_failed = 0
         if values is None:
             row_by_row.add(str(transition))
-            values, n_failed = row_values(transition, agents, contexts, n_rows, errors)
+            values, n_failed = row_values(transition, agents, contexts, n_rows, chart)
         if transition in cell.untried and n_failed < n_rows:
             cell.mark_tried([transition])
         keys += weight * values.astype(keys.dtype, copy=False)

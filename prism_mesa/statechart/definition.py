@@ -4,11 +4,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+from warnings import warn
 
 from markupsafe import Markup
 from pydantic import Field
 
-from prism_mesa.errors import ChartError, DataError, format_count, one_line
+from prism_mesa.errors import ChartError, DataError, PrismWarning, format_count, one_line
 from prism_mesa.markup import card_html, chip_html, html_or_repr, note_html, table_html
 from prism_mesa.params import Params
 from prism_mesa.snapshot import Plain, Restorable
@@ -18,7 +19,7 @@ from prism_mesa.statechart.selection import Cell, build_cells
 from prism_mesa.statechart.states import State, find_state, read_states, state_color
 from prism_mesa.statechart.timing import After, Exponential, Rate, When
 from prism_mesa.statechart.transitions import ANY, Action, Transition
-from prism_mesa.statechart.users_code import FailingGuard, add_location_note, agent_location, user_code_line
+from prism_mesa.statechart.users_code import PACKAGE, FailingGuard, add_location_note, agent_location, user_code_line
 
 TIMEOUT: Final = "timeout"
 _FIXED_NAMES: Final = frozenset("states members transitions initial timeouts oracle_enabled triggers cells".split())
@@ -34,10 +35,13 @@ class ChartDefinition(Restorable):
         hierarchy: The nested states.
         declared: The transitions as given; `transitions` are between single states.
         timed: The triggers in time of each state.
+        warns_of_guards: Whether Python warns once of each guard that raises; `StatechartAgent` sets it.
         triggers: The distinct triggers: those that were passed, so that several charts number them alike, and then
             those of `transitions`, in order.
         cells: The transitions by trigger and state; each cell selects among its transitions.
     """
+
+    warns_of_guards = False
 
     def __init__(
         self,
@@ -81,6 +85,8 @@ class ChartDefinition(Restorable):
             self.timed[t.source].add(t, self.timeouts.get(t.source))
         self.triggers = tuple(dict.fromkeys([*triggers, *(t.trigger for t in self.transitions)]))
         self.cells = build_cells(self.transitions, oracle_enabled)
+
+    __init__.__qualname__ = "Statechart"  # in a TypeError
 
     def find_state(self, state: Any, where: object) -> State:
         """Return a state of this chart from the state or its value; messages begin with `where`."""
@@ -180,6 +186,10 @@ class ChartDefinition(Restorable):
         if key not in self._raised:
             location = ", ".join(filter(None, (agent_location(agent), user_code_line(error))))
             self._raised[key] = f"{transition}: {type(error).__name__}: {error}", 0, location
+            if self.warns_of_guards:
+                advice = "it counts as false (chart.guard_errors counts it; Statechart(..., strict=True) lets it raise)"
+                text = f"{self.name}: the guard of {self._raised[key][0]}, first for {location}: {advice}"
+                warn(text, PrismWarning, skip_file_prefixes=(PACKAGE,))
         text, n_errors, location = self._raised[key]
         self._raised[key] = text, n_errors + 1, location
 
@@ -220,9 +230,6 @@ class ChartDefinition(Restorable):
                 n_errors = sum(n for _, n, _ in entries)
                 failing.append(FailingGuard(transition, n_errors, transition in untried, errors, entries[0][2]))
         return failing
-
-
-ChartDefinition.__init__.__qualname__ = "Statechart"  # in a TypeError
 
 
 @dataclass

@@ -15,7 +15,7 @@ from prism_mesa.statechart.states import State
 from prism_mesa.statechart.transitions import StateTransition, Transition, history_entry
 
 _TRANSIENT_ERRORS: Final = (OSError, MemoryError)
-_PACKAGE: Final = str(Path(__file__).parents[1])
+PACKAGE: Final = str(Path(__file__).parents[1])
 
 
 def add_location_note(error: BaseException, part: str, transition: Transition, agent: Any) -> None:
@@ -56,7 +56,7 @@ def agent_location(agent: Any) -> str:
 def user_code_line(error: BaseException) -> str:
     """Return the last line of users' code in an error's traceback, or an empty string."""
     frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
-    foreign_lines = [(code, line) for code, line in frames if not code.co_filename.startswith((_PACKAGE, "<guard "))]
+    foreign_lines = [(code, line) for code, line in frames if not code.co_filename.startswith((PACKAGE, "<guard "))]
     user_lines = [(code, line) for code, line in foreign_lines if not code.co_filename.startswith(_installed_paths())]
     if not foreign_lines:
         return ""

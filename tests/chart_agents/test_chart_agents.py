@@ -1,8 +1,10 @@
 """`StatechartAgent` in plain Mesa models: states, ticks, several charts, removal, pickling, and bad input."""
 
 import pickle
+import warnings
 from copy import deepcopy
 from enum import Enum
+from types import SimpleNamespace
 
 import mesa
 import numpy as np
@@ -64,9 +66,12 @@ def test_an_agent_begins_in_the_initial_state_fires_and_times_out():
 def test_a_trigger_that_no_transition_has_is_a_warning_once_and_does_nothing():
     model = Empty()
     lamp, other = Lamp(model), Lamp(model)
-    with pytest.warns(PrismWarning, match=r"Lamp\.fire\('pres'\).*'press'") as caught:
+    with warnings.catch_warnings(record=True, category=PrismWarning) as caught:
+        warnings.simplefilter("default")
         assert [each.fire("pres") for each in (lamp, other)] == [None, None]
-    assert len(caught) == 1
+    [text] = [str(warning.message) for warning in caught]
+    assert "Lamp.fire: 'pres'" in text
+    assert "'press'" in text
     lamp.fire("press")
     assert lamp.fire("press") is None  # a known trigger without a transition from this state
 
@@ -222,12 +227,6 @@ def test_why_prints_guards_question_and_answer_and_changes_nothing(capsys):
     model.reasoner = Reasoner(lambda prompt: "leaving", role="a customer in a small shop")
     customer = Customer(model, 3)
     why(customer, "sees_price", {"price": 5})
-    assert "not recorded" in capsys.readouterr().out
-    assert not model.reasoner.counts
-    Customer(model, 3).fire("sees_price", {"price": 5})
-    counts = dict(model.reasoner.counts)
-    why(customer, "sees_price", {"price": 5})
-    assert dict(model.reasoner.counts) == counts == {"llm": 1}
     printed = capsys.readouterr().out
     for words in ("context.price < agent.budget]: false", "agent.budget = 3", "a customer in a small shop", "leaving"):
         assert words in printed
@@ -435,7 +434,7 @@ def nope(agent, _):
     [("go", F.agent.zz > 1), ("go", F.model.zz > 1), ("go", nope), (when(F.agent.zz > 1), None), (when(nope), None)],
 )
 @pytest.mark.parametrize("at_once", [False, True])
-def test_a_guard_or_condition_that_raises_warns_once_in_a_model(trigger, guard, at_once):
+def test_a_guard_or_condition_that_raises_warns_once(trigger, guard, at_once):
     chart = Statechart(["a", "b"], [Transition(trigger, "a", "b", guard), Transition(after(1), "b", "a")], "a")
     if at_once and guard is not None:
         chart = Statechart(["a", "b"], [Transition(rate(1.0), "a", "b", guard)], "a")
@@ -452,12 +451,15 @@ def test_a_guard_or_condition_that_raises_warns_once_in_a_model(trigger, guard, 
             else:
                 people.do("fire", "go") if guard is not None else people.do("tick")
 
-    for model in (Empty(), Empty()):  # each model warns
-        Person.create_agents(model, 3)
-        with pytest.warns(PrismWarning, match=r"--> b.*(zz|nope).*strict") as caught:
-            step_twice(model.agents)
-        assert len(caught) == 1
-    assert sum(chart.guard_errors.values()) == 12
+    Person.create_agents(model := Empty(), 3)
+    with pytest.warns(PrismWarning, match=r"--> b.*(zz|nope).*strict") as caught:
+        step_twice(model.agents)
+    assert len(caught) == 1
+    assert sum(chart.guard_errors.values()) == 6
+
+    silent = Statechart(["a", "b"], [Transition("go", "a", "b", nope)], "a")
+    assert silent.fire(SimpleNamespace(state="a", max_history_depth=0, state_history=[]), "go") is None
+    assert sum(silent.guard_errors.values()) == 1  # the platform's models warn by themselves
 
 
 def test_a_rate_or_description_with_wrong_arguments_has_a_note_on_its_place():

@@ -77,7 +77,7 @@ def agents_of(chart, n, energies):
     return model
 
 
-@pytest.mark.filterwarnings("ignore:.*no transition has this trigger:prism_mesa.errors.PrismWarning")
+@pytest.mark.filterwarnings("ignore:.*is not a trigger of:prism_mesa.errors.PrismWarning")
 @settings(deadline=None, max_examples=200)
 @given(charts(), st.lists(st.integers(0, 4), min_size=5, max_size=5), st.data())
 def test_agents_agree_with_the_interpreter_one_by_one_and_all_at_once(drawn, energies, data):

@@ -22,7 +22,7 @@ class Statechart(ChartDefinition):
     For a trigger in a state, the candidates are the transitions in list order. A guard returns True, False or
     `NEEDS_ORACLE`; a guard that raises is false, and `guard_errors` counts the error. Unguarded transitions and markers
     (target None, and a guard that returns `NEEDS_ORACLE`) mean *else*: they apply only if no guarded transition with a
-    target is enabled.
+    target is enabled. `fire_many`, `check`, `to_scxml` and `to_xstate` are functions of `batch`, `checks`, `exchange`.
 
     Args:
         states: The states of this chart, at least one.

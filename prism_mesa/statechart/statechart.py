@@ -219,7 +219,7 @@ class Statechart(ChartDefinition):
     ) -> "Statechart":
         """Return a chart with other settings, `more` transitions at the end, and no counted guard errors."""
         return Statechart(
-            self.ordered_states,
+            states=self.ordered_states,
             transitions=[*self.declared, *more],
             initial=self.initial,
             oracle_enabled=self.oracle_enabled if oracle_enabled is None else oracle_enabled,

@@ -1,12 +1,14 @@
 """The statechart engine: it fires triggers, applies choices, and explains both."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
 from prism_mesa.errors import ChartError, did_you_mean
-from prism_mesa.statechart import batch, checks, exchange
+from prism_mesa.statechart.batch import Codes, Columns, FireResult, fire_many
+from prism_mesa.statechart.checks import Finding, Values, check
 from prism_mesa.statechart.definition import ChartDefinition
+from prism_mesa.statechart.exchange import read_scxml, to_scxml, to_xstate
 from prism_mesa.statechart.guards import Expression, with_attributes
 from prism_mesa.statechart.selection import Cell, GuardErrors, Outcome, evaluate_guards
 from prism_mesa.statechart.states import State
@@ -22,7 +24,7 @@ class Statechart(ChartDefinition):
     For a trigger in a state, the candidates are the transitions in list order. A guard returns True, False or
     `NEEDS_ORACLE`; a guard that raises is false, and `guard_errors` counts the error. Unguarded transitions and markers
     (target None, and a guard that returns `NEEDS_ORACLE`) mean *else*: they apply only if no guarded transition with a
-    target is enabled. `fire_many`, `check`, `to_scxml` and `to_xstate` are functions of `batch`, `checks`, `exchange`.
+    target is enabled.
 
     Args:
         states: The states of this chart, at least one.
@@ -134,7 +136,9 @@ class Statechart(ChartDefinition):
             raise ChartError(f"{place}: not declared (targets: {declared or 'none'})")
         return [t for t in cell.candidates if t.target is target]
 
-    fire_many, check, to_scxml, to_xstate = batch.fire_many, checks.check, exchange.to_scxml, exchange.to_xstate
+    def fire_many(self, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> FireResult:
+        """Select transitions for many agents at once; see `prism_mesa.statechart.batch.fire_many`."""
+        return fire_many(self, states, triggers, agents, contexts)
 
     def valid_triggers(self, state: State) -> list[str]:
         """Return the triggers that have a transition from `state`, in list order."""
@@ -188,6 +192,20 @@ class Statechart(ChartDefinition):
         """Return the ticks after which ``timeout`` fires: the number for the state if any, else the agent's."""
         return self.timeouts.get(agent.state) or int(agent.timeout_threshold)
 
+    def check(
+        self, fired: Iterable[str] | None = None, fields: Iterable[str] | Mapping[str, Values] | None = None
+    ) -> list[Finding]:
+        """Find faults without running; see `prism_mesa.statechart.checks.check`."""
+        return check(self, fired, fields)
+
+    def to_scxml(self) -> str:
+        """Return the chart as SCXML; guards and actions are names."""
+        return to_scxml(self)
+
+    def to_xstate(self) -> dict[str, Any]:
+        """Return the chart as the configuration of an XState machine, in JSON types."""
+        return to_xstate(self)
+
     @classmethod
     def from_scxml(
         cls,
@@ -207,7 +225,7 @@ class Statechart(ChartDefinition):
         Raises:
             ChartError: If the document has parts that charts lack, or names that are not given.
         """
-        return cls(**(exchange.read_scxml(text, guards, actions) | options))
+        return cls(**(read_scxml(text, guards, actions) | options))
 
     def with_settings(
         self,

@@ -15,7 +15,7 @@ from prism_mesa.social.params.feed import AppealByParams
 from prism_mesa.without_effect import OnlyWith
 
 COMMUNITY: Final = "community"
-"""The value of `inherits` for attributes of agents, and of `assign.by` for communities of the network."""
+"""The value of `inherits` for attributes of agents, and of ``assign: {by: ...}`` for communities of the network."""
 
 MAX_VALUES = 1000
 """Maximum number of values of an attribute."""

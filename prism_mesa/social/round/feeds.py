@@ -113,7 +113,7 @@ class FeedActs(NamedTuple):
         return added
 
     def split(self, readers: Rows, params: FeedParams) -> Iterator[tuple[Rows, Self]]:
-        """Yield readers without acts, with acts on posts, and on pairs, with their acts in units of `params.ranking`.
+        """Yield readers without acts, with acts on posts, and on pairs, with their acts in units of the ranking.
 
         If feeds show trending posts or search results, which are the same for many readers, all readers of a group have
         the same acts.

@@ -8,7 +8,13 @@ from typing import Any, Final, Literal
 from prism_mesa.api.studies import Study
 from prism_mesa.errors import ConfigError, RunError, format_count
 from prism_mesa.studies.driver import Progress
-from prism_mesa.studies.experiments.evaluation import ExperimentResults, OutcomeRow, check_arms, evaluate
+from prism_mesa.studies.experiments.evaluation import (
+    ExperimentResults,
+    OutcomeRow,
+    check_arms,
+    compare_matched,
+    evaluate,
+)
 from prism_mesa.studies.experiments.outcomes import Experiment, read_outcomes, select_experiments
 from prism_mesa.studies.params import read_study
 
@@ -51,7 +57,10 @@ class Experiments:
             for study in dict.fromkeys(item.study for item in self.experiments.values())
         }
         for name, item in self.experiments.items():
-            check_arms(name, item, self.studies[item.study].design.arms)
+            design = self.studies[item.study].design
+            check_arms(name, item, design.arms)
+            if design.params.keep != "tables" and any(o.compare == "matched" for o in item.outcomes.values()):
+                raise ConfigError(f"{name}: outcomes that are matched compare runs: set keep: tables in {item.study}")
 
     def _study(self, name: str, experiments: Sequence[Experiment], seeds: int | None) -> Study:
         """Return the study that some experiments share."""
@@ -60,7 +69,8 @@ class Experiments:
             values["set"] = read_study(file).set | {key: v for item in experiments for key, v in item.small.items()}
         if seeds is not None:
             values["seeds"] = seeds
-        measures = [item.measure(key) for item in experiments for key in item.outcomes]
+        outcomes = [(item, key, outcome) for item in experiments for key, outcome in item.outcomes.items()]
+        measures = [item.measure(key) for item, key, outcome in outcomes if outcome.compare != "matched"]
         return Study(file, out=self.path, measures=list(dict.fromkeys(measures)), **values)
 
     @property
@@ -99,7 +109,7 @@ class Experiments:
             raise RunError(f"{self.path}: {runs}; the report of the study has the reasons")
         rows: list[OutcomeRow] = []
         for name, item in self.experiments.items():
-            rows += evaluate(name, item, results[item.study].runs)
+            rows += evaluate(name, item, compare_matched(item, results[item.study]))
         outcome = ExperimentResults(
             path=self.path,
             experiments=self.experiments,

@@ -24,9 +24,10 @@ def summary_line(results: ExperimentResults) -> str:
     rows = results.scored
     inside = sum(row.verdict == "inside" for row in rows)
     signed = [row for row in rows if row.sign_right is not None]
-    right = sum(bool(row.sign_right) for row in signed)
+    right, established = sum(row.sign_right is True for row in rows), sum(row.sign_established is True for row in rows)
     predicted = sum(row.outcome.role == "predicted" and row.outcome.published is None for row in results.rows)
     text = f"{inside} of {len(rows)} predicted outcomes inside; the sign is right in {right} of {len(signed)}"
+    text += f" (in {established} the interval excludes no effect)"
     return text + (f"; {format_count(predicted, 'further outcome')} predicted before looking" if predicted else "")
 
 

@@ -33,11 +33,11 @@ def reshare_odds(value, run):
 
 
 def at_equal_size(shape, run):
-    """Return the difference of false and true posts in a shape at equal size, in percent of its mean."""
+    """Return the difference of false and true posts in a shape at equal size, in standard deviations."""
     column = {"virality": "structural_virality"}.get(shape, shape)
     trees = run.compute(measured_posts).cascades
-    mean = trees[column].to_numpy(np.float64)[trees["size"] >= 10].mean()
-    return 100 * find_measure(f"matched_{shape}@veracity").compute(run) / mean
+    sd = trees[column].to_numpy(np.float64)[trees["size"] >= 10].std()
+    return find_measure(f"matched_{shape}@veracity").compute(run) / sd
 
 
 def voted(run):

@@ -55,19 +55,27 @@ def per_agent(kind, is_late, run):
         rows = run.table("posts")
         rows = rows[(rows["kind"] != "reshare") & (rows["toxic"] == True)]  # noqa: E712
         who, rounds = rows["author"].to_numpy(), rows["written"].to_numpy()
-    elif kind == "follows":
+    elif kind == "followed":  # accounts followed at the end, or when the treatment starts
+        end = np.bincount(run.follows()["dst"], minlength=len(agents)).astype(np.float64)
+        return end if is_late else end - per_agent("follows", True, run) + per_agent("unfollows", True, run)
+    elif kind in ("follows", "unfollows"):
         rows = run.table("follows")
-        rows = rows[rows["event"] == "follow"]
+        rows = rows[rows["event"] == kind.removesuffix("s")]
         who, rounds = rows["agent"].to_numpy(), rows["round"].to_numpy()
     else:
         rows = run.table("impressions" if kind == "views" else "engagements")
         if kind not in ("views", "engagements"):
             rows = rows[rows["action"] == kind]
         who, rounds = rows["agent"].to_numpy(), rows["round"].to_numpy()
+    weights = np.ones(len(who))
+    if kind == "later_drafts_toxic" and is_late:  # what was sent, and what the prompt stopped or softened
+        acts = run.table("acts")
+        acts = acts[acts["act"].isin(["abandon", "soften"])]
+        who, rounds = np.concatenate([who, acts["agent"]]), np.concatenate([rounds, acts["round"]])
+        weights = np.concatenate([weights, np.full(len(acts), flagged_toxic(run))])
+        weights[rounds < (start(run) + run.config.rounds) // 2] = 0
     keep = (rounds >= start(run)) == is_late
-    if kind == "later_toxic":  # in the second half of the treatment, or before it
-        keep &= (not is_late) | (rounds >= (start(run) + run.config.rounds) // 2)
-    counts = np.bincount(who[keep], minlength=len(agents)).astype(np.float64)
+    counts = np.bincount(who[keep], weights[keep], len(agents))
     if kind == "views":
         counts[~is_recorded(run)] = nan
     return counts
@@ -103,14 +111,24 @@ def in_percent(kind, run):
     return 100 * effect / mean if mean else nan
 
 
+def flagged(run):
+    """Return the agent, and whether it is offensive, of each reply that was sent although the classifier noticed it."""
+    rows = run.table("posts")
+    rows = rows[(rows["kind"] == "reply") & (rows["written"] >= start(run))]
+    is_toxic, score = (rows["toxic"] == True).to_numpy(), rows["score"].to_numpy(np.float64)  # noqa: E712
+    is_noticed = (is_toxic & (score < 0.7)) | (score > 0.99)
+    return rows["author"].to_numpy()[is_noticed], is_toxic[is_noticed]
+
+
+def flagged_toxic(run):
+    """Return the share of offensive replies among those that the classifier notices."""
+    return mean(flagged(run)[1])
+
+
 def prompted(act, run):
     """Return how many of 100 prompts made agents give up (`abandon`) or write a milder reply (`soften`)."""
     acts = run.table("acts")["act"]
-    replies = run.table("posts")
-    replies = replies[(replies["kind"] == "reply") & (replies["written"] >= start(run))]
-    treated = (groups(run) == TREATED)[replies["author"]]
-    flagged = ((replies["toxic"] == True) & (replies["score"] < 0.7)) | (replies["score"] > 0.99)  # noqa: E712
-    sent = int((flagged.to_numpy() & treated).sum())
+    sent = int((groups(run)[flagged(run)[0]] == TREATED).sum())
     stopped, softened = int((acts == "abandon").sum()), int((acts == "soften").sum())
     return 100 * {"abandon": stopped, "soften": softened}[act] / ((sent + stopped + softened) or nan)
 
@@ -146,14 +164,22 @@ def is_toxic(run, agent, post, root):
     return (run.table("posts")["toxic"] == True).to_numpy()[root]  # noqa: E712
 
 
+def follows_at_start(run):
+    """Return the follows before the first round, as sorted keys: the followed agent times the number of agents, plus
+    the follower."""
+    edges, n, events = run.follows(), len(run.table("agents")), run.table("follows")
+    events = events[events["event"].isin(["follow", "unfollow"])].drop_duplicates(["agent", "other"])
+    key = events["other"].to_numpy(np.int64) * n + events["agent"].to_numpy()
+    is_new = (events["event"] == "follow").to_numpy()
+    end = edges["src"].to_numpy(np.int64) * n + edges["dst"].to_numpy()
+    return np.union1d(np.setdiff1d(end, key[is_new]), key[~is_new])
+
+
 def is_friend(run, agent, post, root):
-    """Return which views are of posts by mutual follows, at the end of the run."""
-    edges, n = run.follows(), len(run.table("agents"))
-    keys = edges["src"].to_numpy(np.int64) * n + edges["dst"].to_numpy()
-    backwards = edges["dst"].to_numpy(np.int64) * n + edges["src"].to_numpy()
-    mutual = np.sort(keys[np.isin(keys, backwards)])
-    author = run.table("posts")["author"].to_numpy(np.int64)[root]
-    return np.isin(author * n + agent, mutual)
+    """Return which views are of items that a mutual follow at the start posted or reshared."""
+    keys, n = run.compute(follows_at_start), len(run.table("agents"))
+    mutual = np.intersect1d(keys, keys % n * n + keys // n)
+    return np.isin(run.table("posts")["author"].to_numpy(np.int64)[post] * n + agent, mutual)
 
 
 def distance(run, agent, root):
@@ -183,11 +209,23 @@ def change(which, run):
     return compliance(run) * 100 * (share(which, TREATED, run) / (share(which, CONTROL, run) or nan) - 1)
 
 
-def typical_ratio(counter, reverse, run):
-    """Return the ratio of the geometric means of 1 + a counter of shown posts, treated : control agents."""
-    counts = np.log1p(run.table("posts")[counter].to_numpy(np.float64))
-    logs = [mean(counts[views_of(group, run)[2]]) for group in (TREATED, CONTROL)]
-    return float(np.exp((logs[1] - logs[0]) if reverse else (logs[0] - logs[1])))
+def mean_ratio(counter, run):
+    """Return the ratio of the means per view of a counter of shown posts, treated : control agents."""
+    counts = run.table("posts")[counter].to_numpy(np.float64)
+    treated, control = (mean(counts[views_of(group, run)[2]]) for group in (TREATED, CONTROL))
+    return treated / (control or nan)
+
+
+def median_of(counter, group, run):
+    """Return the median of a counter over the views of a group."""
+    return float(np.median(run.table("posts")[counter].to_numpy(np.float64)[views_of(group, run)[2]]))
+
+
+def by_reshares(value, run):
+    """Return the percentage of the views of a source that come by reshares, in the control group."""
+    views = views_of(CONTROL, run)
+    keep = is_source(value, run, *views)
+    return 100 * mean(is_reshare(run, *views)[keep])
 
 
 def rate(which, action, group, run):
@@ -212,14 +250,38 @@ def anything(run, agent, post, root):
     return np.ones(len(post), np.bool_)
 
 
+def leanings_before(run):
+    """Return each agent's leaning when the treatment starts; NaN for agents without recorded impressions."""
+    now = run.table("agents")["leaning"].to_numpy(np.float64, copy=True)
+    moves = run.table("influences")
+    is_early = (moves["round"] < start(run)).to_numpy()
+    late = moves[~is_early].drop_duplicates("agent")
+    now[late["agent"].to_numpy()] = late["before"]
+    now[~is_recorded(run)] = nan
+    return now
+
+
 def extremity(run):
-    """Return the distance of leanings from the middle, treated minus control agents, in standard deviations."""
-    values, group = np.abs(run.table("agents")["leaning"].to_numpy(np.float64)), groups(run)
-    control = values[group == CONTROL]
-    return compliance(run) * (mean(values[group == TREATED]) - mean(control)) / (control.std() if len(control) else nan)
+    """Return the distance of leanings from the middle, treated minus control agents.
+
+    It is adjusted for the distance when the treatment starts (linear regression), in standard deviations of that.
+    """
+    before, after = np.abs(run.compute(leanings_before)), np.abs(run.table("agents")["leaning"].to_numpy(np.float64))
+    group, known = groups(run), np.isfinite(before)
+    x = before - before[known].mean()
+    values = after - (x[known] * after[known]).mean() / (x[known] ** 2).mean() * x
+    treated, control = (values[known & (group == name)] for name in (TREATED, CONTROL))
+    return compliance(run) * (mean(treated) - mean(control)) / before[known & (group == CONTROL)].std()
 
 
-for _kind in ("views", "time", "like", "reply", "reshare", "engagements", "follows", "toxic", "later_toxic"):
+def spread(run):
+    """Return the standard deviation of leanings at the end, in percent of that when the treatment starts."""
+    before = run.compute(leanings_before)
+    known = np.isfinite(before)
+    return 100 * float(run.table("agents")["leaning"].to_numpy(np.float64)[known].std() / before[known].std())
+
+
+for _kind in ("views", "time", "like", "reply", "reshare", "engagements", "follows", "followed", "unfollows", "toxic", "later_drafts_toxic"):
     globals()[f"{_kind}_sd"] = partial(in_sd, _kind)
     globals()[f"{_kind}_percent"] = partial(in_percent, _kind)
     globals()[f"{_kind}_level"] = partial(level, _kind)
@@ -228,6 +290,7 @@ for _value in ("untrustworthy", "political"):
     globals()[f"{_value}_control"] = partial(share, _which, CONTROL)
     globals()[f"{_value}_change"] = partial(change, _which)
     globals()[f"{_value}_points"] = partial(points, _which)
+    globals()[f"{_value}_by_reshares"] = partial(by_reshares, _value)
 for _side, _low, _high in (("like_minded", 0, 0.5), ("neutral", 0.5, 1), ("cross_cutting", 1, 3)):
     _which = partial(is_side, _low, _high)
     globals()[f"{_side}_control"] = partial(share, _which, CONTROL)
@@ -243,5 +306,6 @@ friends_control = partial(share, is_friend, CONTROL)
 friends_points = partial(points, is_friend)
 likes_per_view = partial(rate_change, anything, "like")
 for _counter in ("likes", "reshares", "replies"):
-    globals()[f"{_counter}_ratio"] = partial(typical_ratio, _counter, False)
-    globals()[f"{_counter}_ratio_off"] = partial(typical_ratio, _counter, True)
+    globals()[f"{_counter}_ratio"] = partial(mean_ratio, _counter)
+likes_median_ranked = partial(median_of, "likes", TREATED)
+likes_median_chronological = partial(median_of, "likes", CONTROL)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -12,6 +13,9 @@ import pandas as pd
 from prism_mesa.errors import ConfigError
 from prism_mesa.streams import Floats
 from prism_mesa.studies.experiments.outcomes import Experiment, FigureParams, Outcome
+from prism_mesa.studies.measures.catalogue import find_measure, with_cache
+from prism_mesa.studies.measures.finished import finished_run
+from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.significance import interval
 
 type Verdict = Literal["inside", "outside", "open", "not published", "no value"]
@@ -73,6 +77,13 @@ class OutcomeRow:
             return None
         return bool((self.value - self.outcome.neutral) * self.outcome.sign > 0)
 
+    @property
+    def sign_established(self) -> bool | None:
+        """Whether the whole interval is on the published side of no effect; None as in `sign_right`."""
+        if self.sign_right is None:
+            return None
+        return min((end - self.outcome.neutral) * self.outcome.sign for end in (self.low, self.high)) > 0
+
     def facts(self) -> dict[str, Any]:
         """Return the row for a table or JSON."""
         outcome, (bottom, top) = self.outcome, self.outcome.allowed
@@ -92,6 +103,7 @@ class OutcomeRow:
             "seeds": self.n,
             "verdict": self.verdict,
             "sign_right": self.sign_right,
+            "sign_established": self.sign_established,
         }
 
 
@@ -126,17 +138,34 @@ class ExperimentResults:
 def evaluate(name: str, experiment: Experiment, runs: pd.DataFrame) -> Iterable[OutcomeRow]:
     """Yield the outcomes of an experiment, from the table of runs of its study."""
     for key, outcome in experiment.outcomes.items():
-        values = _values_by_seed(outcome, experiment, experiment.measure(key), runs)
+        values = _values_by_seed(outcome, experiment, experiment.column(key), runs)
         low, high = interval(values[:, None]) if len(values) > 1 else (np.array([nan]), np.array([nan]))
         mean = float(values.mean()) if len(values) else nan
         yield OutcomeRow(name, key, outcome, mean, float(low[0]), float(high[0]), len(values))
+
+
+def compare_matched(experiment: Experiment, result: StudyResult) -> pd.DataFrame:
+    """Return the runs of a study, with a column for each outcome that compares two runs, in the rows of `arm`."""
+    runs, folders = result.runs.copy(), result.facts.set_index("run")["folder"]
+    matched = {key: outcome for key, outcome in experiment.outcomes.items() if outcome.compare == "matched"}
+    runs[[experiment.column(key) for key in matched]] = nan
+    for _, rows in runs.groupby("seed") if matched else ():
+        by_arm = rows.reset_index().set_index("arm")
+        opened = cache(
+            lambda arm, by_arm=by_arm: with_cache(finished_run(result.study_dir / folders[by_arm["run"][arm]]))
+        )
+        for key, outcome in matched.items():
+            arm, against = outcome.arm or experiment.arm, outcome.against or experiment.against
+            function: Any = find_measure(experiment.measure(key)).compute
+            runs.loc[by_arm["index"][arm], experiment.column(key)] = function(opened(arm), opened(against))
+    return runs
 
 
 def _values_by_seed(outcome: Outcome, experiment: Experiment, measure: str, runs: pd.DataFrame) -> Floats:
     """Return the simulated value of an outcome for each seed in which it is defined."""
     values = runs.pivot(index="seed", columns="arm", values=measure)
     value = values[outcome.arm or experiment.arm]
-    if outcome.compare != "value":
+    if outcome.compare not in ("value", "matched"):
         against = values[outcome.against or experiment.against]
         ratio = value / against
         value = {"percent": 100 * (ratio - 1), "ratio": ratio, "difference": value - against}[outcome.compare]

@@ -12,7 +12,7 @@ from prism_mesa.params import Params, validate_params
 from prism_mesa.runs.yaml_text import read_yaml
 
 type Role = Literal["put in", "given", "predicted", "extra"]
-type Compare = Literal["value", "percent", "difference", "ratio"]
+type Compare = Literal["value", "percent", "difference", "ratio", "matched"]
 
 FACTOR: Final = 1.5
 """A published number without an interval allows this factor either way."""
@@ -25,7 +25,7 @@ class Outcome(Params):
     unit: str = Field("", max_length=40, description="unit of the numbers")
     role: Role = Field(
         description="put in: a number that the simulation is given; given: it follows from the world; predicted; "
-        "extra: the field experiment has no such number"
+        "extra: it does not count, because the field experiment has no such number or another outcome says the same"
     )
     published: float | Literal["higher", "lower"] | None = Field(
         None, description="published number, or only its direction; 0: a null result; null: not looked up"
@@ -38,7 +38,9 @@ class Outcome(Params):
     arm: str | None = Field(None, description="arm of the study; null: that of the experiment")
     against: str | None = Field(None, description="arm to compare with; null: that of the experiment")
     compare: Compare = Field(
-        "value", description="value: the measure in `arm`; percent, difference, ratio: against the arm in `against`"
+        "value",
+        description="value: the measure in `arm`; percent, difference, ratio: against the arm in `against`; matched: "
+        "a function of two runs, that of `arm` and that of `against` (needs `keep: tables`)",
     )
 
     @model_validator(mode="after")
@@ -96,6 +98,10 @@ class Experiment(Params):
     def measure(self, name: str) -> str:
         """Return the measure of an outcome."""
         return self.outcomes[name].measure or f"{self.measures}:{name}"
+
+    def column(self, name: str) -> str:
+        """Return the column of an outcome in the table of runs."""
+        return f"matched {name}" if self.outcomes[name].compare == "matched" else self.measure(name)
 
 
 class FigureParams(Params):

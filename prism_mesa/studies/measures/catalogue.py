@@ -82,8 +82,13 @@ def _import_function(name: str, key: str) -> Any:
 
 def compute_measures(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
     """Return the values of measures of a run by name; each table is read once."""
-    run = replace(run, table=cache(run.table), follows=cache(run.follows))
+    run = with_cache(run)
     return {name: _compute(find_measure(name), run) for name in names}
+
+
+def with_cache(run: FinishedRun) -> FinishedRun:
+    """Return a run that reads each table once."""
+    return replace(run, table=cache(run.table), follows=cache(run.follows))
 
 
 def _compute(measure: Measure, run: FinishedRun) -> float:

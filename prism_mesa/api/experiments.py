@@ -71,7 +71,9 @@ class Experiments:
             values["seeds"] = seeds
         outcomes = [(item, key, outcome) for item in experiments for key, outcome in item.outcomes.items()]
         measures = [item.measure(key) for item, key, outcome in outcomes if outcome.compare != "matched"]
-        return Study(file, out=self.path, measures=list(dict.fromkeys(measures)), **values)
+        if measures:
+            values["measures"] = list(dict.fromkeys(measures))
+        return Study(file, out=self.path, **values)
 
     @property
     def n_runs(self) -> int:

@@ -87,6 +87,23 @@ def test_small_worlds_and_seeds_have_their_own_runs(prism, jobs):
     assert (code, people["simulated"], people["low"], len(jobs)) == (0, 20, None, 2)
 
 
+def test_matched_outcomes_compare_the_runs_of_a_seed(prism):
+    """The filter starts in round 1, so the same posts by agents appear in both runs."""
+    Path("my_pairs.py").write_text(
+        "def shared(run, against):\n"
+        "    own, other = (r.table('posts').query(\"kind == 'post'\") for r in (run, against))\n"
+        "    return len(own.merge(other, on=['author', 'written'])) / len(other)\n"
+    )
+    matched = {"what": "posts", "role": "extra", "measure": "my_pairs:shared", "compare": "matched"}
+    first = {**OUTCOMES["experiments"]["first"], "outcomes": {"shared": matched}}
+    write({"experiments": {"first": first}})
+    code, _, err = prism("experiments", "--file", "outcomes.yaml")
+    assert (code, "keep" in err) == (2, True)
+    Path("study.yaml").write_text(yaml.safe_dump({**STUDY, "keep": "tables"}, sort_keys=False))
+    code, out, _ = prism("experiments", "--file", "outcomes.yaml", "--json")
+    assert (code, json.loads(out)[0]["simulated"]) == (0, 1)
+
+
 @pytest.mark.parametrize(
     ("change", "names", "message"),
     [

@@ -56,6 +56,14 @@ def test_a_sign_is_right_on_the_published_side_of_no_effect(value, values, right
     assert row(value, nan, nan, **values).sign_right is right
 
 
+def test_a_sign_is_established_if_the_whole_interval_is_on_its_side():
+    assert row(-2, -3, -1, published=-5).sign_established is True
+    assert row(-2, -5, 1, published=-5).sign_established is False
+    assert row(-2, nan, nan, published=-5).sign_established is False
+    assert row(2, 1.1, 3, published=17, unit="ratio").sign_established is True
+    assert row(1, 0.5, 2, published=0, range=(-1, 1)).sign_established is None
+
+
 def test_an_outcome_without_a_published_result_gets_no_verdict():
     assert row(3, 2, 4).verdict == "not published"
     assert row(nan, nan, nan, published=1).verdict == "no value"

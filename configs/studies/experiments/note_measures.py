@@ -15,7 +15,7 @@ BIRTHS = 48, 96
 HOUR = 2
 """Rounds of an hour."""
 CLOCK = 15 / 4.5
-"""How many times as fast the reposts of noted posts come here: three quarters within 4.5 hours, for real posts 15."""
+"""How many times as fast reposts come: three quarters within 4.5 hours (one run without effects), for real posts 15."""
 
 
 def is_measured(run):
@@ -26,9 +26,11 @@ def is_measured(run):
 def note_rounds(label, lag, run):
     """Return the round in which the note of each measured post is shown; NaN for posts without one.
 
-    A note is shown `lag` rounds before its label works.
+    A note is shown `lag` rounds before its label works. In arms without this label, no post has one.
     """
     posts = run.table("posts")
+    if label not in posts:
+        return np.full(len(posts), nan)
     start = posts[f"{label}_round"].to_numpy(np.float64, na_value=nan)
     is_noted = run.compute(is_measured) & (posts[label] == "treated").to_numpy() & (start >= 0)
     return np.where(is_noted, start - lag, nan)
@@ -46,7 +48,9 @@ def same_posts(rows, against, run):
     posts = run.table("posts")
     own = posts[posts["kind"] == "post"].drop_duplicates(["author", "written"])
     row = own.set_index(["author", "written"])["post"]
-    return row.reindex(list(map(tuple, against.table("posts")[["author", "written"]].to_numpy()[rows]))).to_numpy(np.int64)
+    return row.reindex(list(map(tuple, against.table("posts")[["author", "written"]].to_numpy()[rows]))).to_numpy(
+        np.int64
+    )
 
 
 def events(kind, run):
@@ -115,7 +119,7 @@ def change_of_shape(column, run, against, **act):
 
 
 def lost(youngest, oldest, run, against):
-    """Return the share of reposts lost over the life of posts whose age at the note lies between two (rescaled) hours."""
+    """Return the share of reposts lost over the life of posts whose age at the note is between two (rescaled) hours."""
     _, note, birth = noted("notes", 0, against)
     age = (note - birth) / HOUR * CLOCK
     here, there = pairs(partial(count, "reshare", -np.inf, np.inf), run, against)
@@ -147,7 +151,8 @@ def reposts_q75_hours(run):
     born = np.full(len(run.table("posts")), nan)
     born[rows] = birth
     age = rounds - born[root]
-    return float(np.quantile(age[(age >= 0) & (age < ROUNDS_48_HOURS)], 0.75) / HOUR)
+    age = age[(age >= 0) & (age < ROUNDS_48_HOURS)]
+    return float(np.quantile(age, 0.75) / HOUR) if len(age) else nan
 
 
 def is_misleading(run):

@@ -165,8 +165,10 @@ def is_toxic(run, agent, post, root):
 
 
 def follows_at_start(run):
-    """Return the follows before the first round, as sorted keys: the followed agent times the number of agents, plus
-    the follower."""
+    """Return the follows before the first round, as sorted keys.
+
+    A key is the followed agent times the number of agents, plus the follower.
+    """
     edges, n, events = run.follows(), len(run.table("agents")), run.table("follows")
     events = events[events["event"].isin(["follow", "unfollow"])].drop_duplicates(["agent", "other"])
     key = events["other"].to_numpy(np.int64) * n + events["agent"].to_numpy()
@@ -281,7 +283,19 @@ def spread(run):
     return 100 * float(run.table("agents")["leaning"].to_numpy(np.float64)[known].std() / before[known].std())
 
 
-for _kind in ("views", "time", "like", "reply", "reshare", "engagements", "follows", "followed", "unfollows", "toxic", "later_drafts_toxic"):
+for _kind in (
+    "views",
+    "time",
+    "like",
+    "reply",
+    "reshare",
+    "engagements",
+    "follows",
+    "followed",
+    "unfollows",
+    "toxic",
+    "later_drafts_toxic",
+):
     globals()[f"{_kind}_sd"] = partial(in_sd, _kind)
     globals()[f"{_kind}_percent"] = partial(in_percent, _kind)
     globals()[f"{_kind}_level"] = partial(level, _kind)

@@ -95,7 +95,7 @@ def test_an_action_after_an_answer_of_an_llm_is_undone_too():
     acted, acts = acted_until(None, lambda agent: agent.row > LAST)
     model = small(
         chart=acting("decides", acts),
-        reasoner=Reasoner(lambda question: question.options[0]),
+        reasoner=Reasoner(lambda prompt: "composing"),
         agents_band=1.0,
         **ALL_ONLINE,
     )

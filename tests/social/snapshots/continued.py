@@ -99,6 +99,7 @@ MADE_AGAIN = {
     "WalkBufferPool": {"_buffers", "_made_with", "previews", "preview_key"},  # memory
     "Reasoner": {"_background", "_lock", "_dispatcher"},  # threads
     "LLMClient": {"_background", "_lock", "_dispatcher"},
+    "_OpenChoiceHandler": {"logged_bugs"},  # tracebacks that this process has logged
     "Memory": {"_rows", "_written"},
 }
 """Attributes by class that hold nothing of a run, or nothing that is not worked out once more."""

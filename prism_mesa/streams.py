@@ -11,8 +11,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats as Floats
-from prism_mesa.arrays import Ints, Mask
+from prism_mesa.arrays import Floats, Ints, Mask
 from prism_mesa.kernels.draws import happens, last_redraws, mix, unit_at, units, write_bits
 
 type Key = int | npt.NDArray[np.integer]

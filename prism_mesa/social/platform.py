@@ -332,7 +332,7 @@ class Platform(Restorable):
     def count_states(self, rows: Rows) -> Ints:
         """Return the number of agents of each kind in each state, shape (kinds, 1, states)."""
         n = len(self.states)
-        codes = self.kinds(rows) * len(self.states) + self.population.state[rows]
+        codes = self.kinds(rows) * n + self.population.state[rows]
         return np.bincount(codes, minlength=len(self.charts) * n).reshape(-1, 1, n)
 
     @property

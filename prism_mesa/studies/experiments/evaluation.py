@@ -10,8 +10,8 @@ from typing import Any, Final, Literal
 import numpy as np
 import pandas as pd
 
+from prism_mesa.arrays import Floats
 from prism_mesa.errors import ConfigError
-from prism_mesa.streams import Floats
 from prism_mesa.studies.experiments.outcomes import Experiment, FigureParams, Outcome
 from prism_mesa.studies.measures.catalogue import find_measure, with_cache
 from prism_mesa.studies.measures.finished import finished_run

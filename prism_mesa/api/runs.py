@@ -30,7 +30,7 @@ from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
 from prism_mesa.studies.listing import ListedFolder, list_folders
-from prism_mesa.studies.measures.catalogue import MEASURES, compute_measures
+from prism_mesa.studies.measures.catalogue import check_states, compute_measures, measure_names
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.studies.measures.treatment import check_interventions
 
@@ -269,9 +269,10 @@ def measure(
         BadInputError: If there is no such run or measure, or the run has not ended.
         RunError: If a measure raises, or returns no number.
     """
-    selected = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
     finished = finished_run(run, trust=trust)
+    selected = [names] if isinstance(names, str) else list(measure_names(finished) if names is None else names)
     check_interventions(selected, [finished.config])
+    check_states(selected, finished.summary["state_shares"])
     return pd.Series(compute_measures(finished, selected), dtype=float, name=run_folder(run).name)
 
 

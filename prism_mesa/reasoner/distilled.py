@@ -92,7 +92,7 @@ class TreeScore(Params):
 class OptionModel(Params):
     """A model of the choice between options, fitted to `rows` answers. If the last score is missing, it is 0."""
 
-    options: list[AgentState] = Field(min_length=2)
+    options: list[str] = Field(min_length=2)
     scores: list[LinearScore | TreeScore]
     rows: int = Field(ge=1)
 
@@ -147,9 +147,13 @@ class DistilledModel(Params):
         return self
 
     @cached_property
-    def by_options(self) -> Mapping[tuple[AgentState, ...], OptionModel]:
-        """The models by their options."""
+    def by_options(self) -> Mapping[tuple[str, ...], OptionModel]:
+        """The models by the values of their options."""
         return {tuple(model.options): model for model in self.choices}
+
+    def find(self, options: tuple[AgentState, ...]) -> OptionModel | None:
+        """Return the model of the choice between states; None if it has learned none."""
+        return self.by_options.get(tuple(option.value for option in options))
 
     def text(self) -> str:
         """Return the text of the model file. Equal models have equal texts."""
@@ -198,7 +202,7 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
 
     def source_for(self, options: tuple[AgentState, ...]) -> Source:
         """Return the source of answers to a set of options."""
-        return "distilled" if options in self.model.by_options else "rule"
+        return "rule" if self.model.find(options) is None else "distilled"
 
     def columns(self, options: tuple[AgentState, ...], questions: Sequence[PlacedQuestion]) -> DetailedChoices:
         """Return questions as columns."""
@@ -206,7 +210,7 @@ class DistilledReasoner(BatchReasoner[DetailedChoices]):
 
     def probabilities(self, choices: DetailedChoices) -> Floats:
         """Return the probability of each option, shape ``(n, len(options))``; rows sum to 1."""
-        model = self.model.by_options.get(choices.options)
+        model = self.model.find(choices.options)
         if model is None:
             return self.rule.probabilities(choices)
         n = len(choices.draws)

@@ -1,20 +1,25 @@
 """A ninth state of the platform follows the rules of the state that it resembles, on rows and columns alike."""
 
 import pickle
+import shutil
 
 import numpy as np
 import pandas as pd
 import pytest
 from own_charts import doom
+from random_worlds import decider
 from worlds import plain, ran, small
 
-from prism_mesa import resume, run
-from prism_mesa.errors import ChartError
+from prism_mesa import compare, measure, resume, run
+from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.params import nest_keys
+from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
 from prism_mesa.reasoner.prompt import build_reasoner_prompt
 from prism_mesa.social.behavior import build_chart
 from prism_mesa.social.params import SocialParams
 from prism_mesa.statechart import ANY, AgentState, F, Statechart, Transition, draw_chart, rate, when
+from prism_mesa.studies.design.study_design import design_study
+from prism_mesa.studies.params import study_params
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
 LIVELY = {"agents_activity": 1.0, "agents_activity_sigma": 0.0, "agents_post_rate": 0.5}
@@ -165,3 +170,41 @@ def test_history_entry_and_exit_are_refused_by_name(name):
     chart = Statechart(AgentState, parts, IDLE, nested={"p": [SCROLLING, EVALUATING]}, **{name: value})
     with pytest.raises(ChartError, match=name):
         small(chart=chart)
+
+
+def test_measures_and_comparisons_have_the_states_of_the_runs_and_name_those_left_out(tmp_path):
+    config = plain({"agents.n": 60, "agents.activity": 1.0, "rounds": 3})
+    other = run(config, out=tmp_path, pictures=False)
+    doomed = run(config | {"statechart.chart": "own_charts:doom"}, out=tmp_path, pictures=False)
+    name, share = "share_doomscrolling", doomed.summary["state_shares"]["doomscrolling"]
+    assert measure(doomed)[name] == measure(doomed, name)[name] == share > 0
+    assert name not in measure(other)
+    with pytest.raises(ConfigError, match="doomscrolling"):
+        measure(other, name)
+    copied = shutil.copytree(doomed.run_dir, tmp_path / "copy")
+    same, mixed = compare(doomed, copied), compare(doomed, other)
+    row = same.measures.set_index("measure").loc[name]
+    assert (row["base"], row["unit"], row["equal"]) == (share, "share", True)
+    assert name in set(same.rounds["column"])
+    assert name not in {*mixed.measures["measure"], *mixed.rounds["column"]}
+    assert len([note for note in mixed.notes if "doomscrolling" in note]) == 1
+    assert not any("doomscrolling" in note for note in same.notes)
+
+
+def test_a_study_may_measure_a_state_of_one_of_its_charts():
+    arms = {"plain": {}, "doom": {"statechart.chart": "own_charts:doom"}}
+    values = {"question": "Why?", "arms": arms, "measures": ["share_doomscrolling"]}
+    assert design_study(study_params(values, "here"), "doom", "here").params.measures == ["share_doomscrolling"]
+    values["measures"] = ["share_doomscroling"]
+    with pytest.raises(ConfigError, match="share_doomscrolling"):
+        design_study(study_params(values, "here"), "doom", "here")
+
+
+def test_a_distilled_model_learns_choices_between_more_states(tmp_path):
+    state = doom.members[8]
+    model = decider(doom, 0).model
+    options = [[COMPOSING.value, state.value]]
+    choices = [choice.model_copy(update={"options": o}) for choice, o in zip(model.choices, options, strict=False)]
+    (tmp_path / "m.json").write_text(model.model_copy(update={"choices": choices}).text())
+    reasoner = DistilledReasoner(read_distilled(tmp_path / "m.json")[0])
+    assert [reasoner.source_for(own) for own in ((COMPOSING, state), (COMPOSING, SCROLLING))] == ["distilled", "rule"]

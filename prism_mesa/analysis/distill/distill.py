@@ -105,7 +105,11 @@ def fit_model(examples: TrainingSet, kind: Kind) -> DistilledModel:
         persona="archetype" if examples.persona == "archetype" else "individual",
         archetypes=examples.archetypes,
         choices=[
-            OptionModel(options=list(options), scores=fit_scores(kind, *_features(options, rows)), rows=len(rows))
+            OptionModel(
+                options=[option.value for option in options],
+                scores=fit_scores(kind, *_features(options, rows)),
+                rows=len(rows),
+            )
             for options, rows in choices
         ],
         provenance=examples.provenance,
@@ -139,7 +143,7 @@ def _evaluate(
     for fit_rows, test_rows in blocks:
         for name in KINDS:
             fold_scores = fit_scores(name, columns[:, fit_rows], observed[fit_rows])
-            model = OptionModel(options=list(options), scores=fold_scores, rows=1)
+            model = OptionModel(options=[option.value for option in options], scores=fold_scores, rows=1)
             predicted[name][test_rows] = model.probabilities(columns[:, test_rows])
         predicted["majority"][test_rows] = observed[fit_rows].mean(axis=0)
     predicted["rule"] = rule.probabilities(detailed_columns(options, [example.ask for example in rows]))

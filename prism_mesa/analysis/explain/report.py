@@ -400,17 +400,17 @@ def _ranked_actions(agent: TracedAgent, agent_round: AgentRound) -> Iterator[tup
     for move in agent_round.moves:
         if move.post is None or move.target is None:
             continue
-        verb = move.target.value.removeprefix("engaging_")
-        if move.target is AgentState.COMPOSING:
+        verb = move.target.resembled.value.removeprefix("engaging_")
+        if move.target.resembled is AgentState.COMPOSING:
             draft = move
         elif verb in _PAST and move.target is not move.state:
             reason = _reason(agent, draft or move)
             yield 0, f"It {_PAST[verb]} {_short_post(agent, move.post)}, because {reason}."
             draft = None
-        elif move.state is AgentState.EVALUATING:
+        elif move.state.resembled is AgentState.EVALUATING:
             rank = 2 if move.answer is None else 1
             yield rank, f"It read {_short_post(agent, move.post)} and went on, because {_reason(agent, move)}."
-        elif move.state is AgentState.COMPOSING:
+        elif move.state.resembled is AgentState.COMPOSING:
             why = f"gave up: {move.given_up}" if move.given_up else f"stopped on '{move.trigger}'"
             yield 1, f"It was about to engage with {_short_post(agent, move.post)}, but {why}."
             draft = None

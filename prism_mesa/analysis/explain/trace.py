@@ -130,7 +130,8 @@ class AgentRound:
     def engagements(self) -> list[str]:
         """The likes, replies and reshares among the moves."""
         names = {AgentState(f"engaging_{action}"): action for action in ACTIONS}
-        return [names[move.target] for move in self.moves if move.target in names and move.target is not move.state]
+        targets = [move.target.resembled for move in self.moves if move.target and move.target is not move.state]
+        return [names[target] for target in targets if target in names]
 
 
 def fold_repeats[T](items: Sequence[T], key: Callable[[T], object], max_size: int = 4) -> Iterator[tuple[list[T], int]]:
@@ -215,7 +216,7 @@ class TracedAgent(SocialAgent):
         if self._current_move is not move:  # the agent gave up, which is a move of its own
             return target
         self._current_move.target = target
-        if self._current_move.target is AgentState.COMPOSING:
+        if target is not None and target.resembled is AgentState.COMPOSING:
             self._current_move.action = self.pending_action
             draws = model.streams.uniform("action", self.row, round_=model.round, tick=model.tick)
             self._current_move.action_draw = float(draws[0])

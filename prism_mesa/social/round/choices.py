@@ -276,7 +276,7 @@ def unlearned_notes(reasoner: object, chart: Statechart, attributes: Attributes)
     if not is_distilled(reasoner):
         return ()
     open_choices = [options for options in WalkTables(chart, attributes).option_sets if len(options) > 1]
-    new_choices = [options for options in open_choices if options not in reasoner.model.by_options]
+    new_choices = [options for options in open_choices if reasoner.model.find(options) is None]
     choices = "; ".join(" or ".join(options) for options in new_choices)
     if new_choices and len(new_choices) == len(open_choices):
         raise ConfigError(

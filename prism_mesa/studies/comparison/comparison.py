@@ -179,12 +179,15 @@ def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
     """Return the differences by round of the columns that all runs have."""
     run_values = [read_series(run, pairs.rounds) for run in (*pairs.base, *pairs.other)]
     common = [series for series in run_values[0][0] if all(series in columns for columns, _ in run_values)]
+    unshared = {series for columns, _ in run_values for series in columns} - set(common)
     if pairs.is_economy:
-        unshared = {nation for columns, _ in run_values for _, nation in columns} - {nation for _, nation in common}
+        kind, names = "nations", {nation for _, nation in unshared} - {nation for _, nation in common}
         if not common:
-            raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_join_sorted(unshared)})")
-        if unshared:
-            notes.append(f"nations that not all runs have are left out: {_join_sorted(unshared)}")
+            raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_join_sorted(names)})")
+    else:
+        kind, names = "states", {name.removeprefix("share_") for name, _ in unshared if name.startswith("share_")}
+    if names:
+        notes.append(f"{kind} that not all runs have are left out: {_join_sorted(names)}")
     values = np.array([numbers[:, [columns.index(series) for series in common]] for columns, numbers in run_values])
     n = len(pairs.base)
     table = round_differences(common, values[:n], values[n:])

@@ -10,17 +10,17 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.arrays import Floats
+from prism_mesa.domain import states_in
 from prism_mesa.economy.tables import INDICATOR_COLUMNS
 from prism_mesa.errors import ConfigError, PrismError, did_you_mean
 from prism_mesa.runs.run_files import has_table, read_column_names, read_table
-from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES
+from prism_mesa.social.tables import ROUND_COUNTS
 from prism_mesa.studies.comparison.pairs import ComparedRun
-from prism_mesa.studies.measures.catalogue import MEASURES, compute_measures
+from prism_mesa.studies.measures.catalogue import MEASURES, compute_measures, find_measure, measure_names
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.studies.statistics.comparisons import Comparison, compare_pairs
 from prism_mesa.studies.statistics.significance import holm, interval
 
-_ROUND_COLUMNS: Final = tuple(column.name for column in (*ROUND_COUNTS, *ROUND_SHARES))
 _FOLLOW_EVENTS: Final = {
     "new_follows": "follow",
     "unfollows": "unfollow",
@@ -56,7 +56,7 @@ def run_measures(
     finished = replace(finished, table=cache(finished.table), follows=cache(finished.follows))
     values: dict[str, float] = {}
     errors: dict[str, str] = {}
-    for name in MEASURES if names is None else names:
+    for name in measure_names(finished) if names is None else names:
         try:
             values |= compute_measures(finished, [name])
         except PrismError as error:
@@ -85,8 +85,8 @@ def series_name(series: Series) -> str:
 
 def measure_unit(name: str) -> str:
     """Return the unit of a measure; empty if unknown."""
-    if name in MEASURES:
-        return MEASURES[name].unit
+    if name in MEASURES or name.startswith("share_"):
+        return find_measure(name).unit
     return "points squared" if name == LOSS else _INDICATOR_UNITS.get(name.partition(" of ")[0], "")
 
 
@@ -104,8 +104,10 @@ def measure_span(name: str) -> float | None:
 def read_series(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
     """Return the series to compare, and their values, shape (rounds, series); NaN for a missing round."""
     is_economy = run.manifest.is_economy
-    table, names = ("indicators", _INDICATOR_UNITS) if is_economy else ("rounds", _ROUND_COLUMNS)
-    available = set(read_column_names(run.folder, table))
+    table = "indicators" if is_economy else "rounds"
+    available = read_column_names(run.folder, table)
+    shares = (f"share_{state.value}" for state in states_in(available))
+    names = _INDICATOR_UNITS if is_economy else (*(column.name for column in ROUND_COUNTS), *shares)
     columns = [name for name in names if name in available]
     keys = ["round", "nation"] if is_economy else ["round"]
     rows = _rows_within(run, table, [*keys, *columns], rounds).drop_duplicates(keys)

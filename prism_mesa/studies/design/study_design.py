@@ -13,10 +13,11 @@ from prism_mesa.reasoner import Reasoner, make_reasoner
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.identity import Identity, identify_config
 from prism_mesa.runs.yaml_text import read_yaml
+from prism_mesa.social.behavior import load_chart
 from prism_mesa.social.params import InterventionParams
 from prism_mesa.streams import digest64
 from prism_mesa.studies.design.points import Points, check_keys, find_file, make_points
-from prism_mesa.studies.measures.catalogue import find_measure
+from prism_mesa.studies.measures.catalogue import check_states, find_measure
 from prism_mesa.studies.measures.treatment import by_agent, check_interventions
 from prism_mesa.studies.params import StudyParams, settings, settings_text
 from prism_mesa.studies.statistics.cells import Treatment, level_text
@@ -227,11 +228,13 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
         raise ConfigError(f"{where}: {error}") from None
     conditions: list[Condition] = []
     config_by_arm: dict[str, Config] = {}
+    charts: set[str | None] = set()
     for arm in tuple(params.arms) or (ONE_ARM,):
         for point in points.values:
             config = maker.make(arm, dict(zip(points.factors, point, strict=True)))
             conditions.append(Condition(len(conditions), arm, point, identify_config(config)))
             config_by_arm.setdefault(arm, config)
+            charts.add(config.statechart.chart)
     is_fixed = "interventions" not in points.factors
     treatments = _find_treatments(params.measures, config_by_arm) if params.paired and is_fixed else ()
     if added := [level for level in dict.fromkeys(t.level for t in treatments) if level not in params.measures]:
@@ -243,6 +246,7 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
             parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels)
         if is_fixed:
             check_interventions(params.measures, config_by_arm.values())
+        check_states(params.measures, (state.value for chart in charts if chart for state in load_chart(chart).members))
     except PrismError as error:
         raise ConfigError(f"{where}: {error}") from None
     notes = list(points.notes)

@@ -1,6 +1,6 @@
 """The catalogue of measures: find measures by name and compute them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -14,7 +14,7 @@ from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, p
 from prism_mesa.params import short_repr
 from prism_mesa.runs.identity import digest, module_digest
 from prism_mesa.studies.measures.cascades import CASCADES, LARGE_TREES, OBSERVED, SEEDED
-from prism_mesa.studies.measures.engagement import CHURN, DECISIONS, ENGAGEMENT, INEQUALITY, STATE_SHARES
+from prism_mesa.studies.measures.engagement import CHURN, DECISIONS, ENGAGEMENT, INEQUALITY, STATE_SHARES, state_share
 from prism_mesa.studies.measures.exposure import EXPOSURE, HOMOPHILY, measure_by_attribute
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, first_sentence
 from prism_mesa.studies.measures.rhythms import CLOCKS, RHYTHMS, SESSIONS, SPREADS
@@ -49,6 +49,8 @@ def find_measure(name: str) -> Measure:
     """
     if name in MEASURES:
         return MEASURES[name]
+    if name.startswith("share_") and ":" not in name:
+        return state_share(name.removeprefix("share_"))
     if "@" in name and ":" not in name:
         return measure_by_attribute(name)
     key = f"measures: {printable(name)}"
@@ -61,6 +63,21 @@ def find_measure(name: str) -> Measure:
     if not callable(function):
         raise ConfigError(f"{key}: must be a function of a finished run, not {short_repr(function)}")
     return Measure(name, function, first_sentence(function) or "a measure of your own", "", -inf, inf, tables=None)
+
+
+def measure_names(run: FinishedRun) -> list[str]:
+    """Return the names of all measures of a run, with the shares of its chart's own states."""
+    return [*dict.fromkeys((*MEASURES, *(f"share_{state}" for state in run.summary["state_shares"])))]
+
+
+def check_states(measures: Iterable[str], states: Iterable[str]) -> None:
+    """Raise ConfigError if a measure is the share of a state that is not among `states`."""
+    shares = [name for name in measures if name.startswith("share_") and ":" not in name and name not in MEASURES]
+    known = [f"share_{state}" for state in states] if shares else []
+    for name in shares:
+        if name not in known:
+            hint = did_you_mean(name, (*MEASURES, *known))
+            raise ConfigError(f"measures: {printable(name)}: no such measure, and no chart has such a state.{hint}")
 
 
 def _import_function(name: str, key: str) -> Any:

@@ -48,10 +48,13 @@ ENGAGEMENT: Final = (
     ),
 )
 
-STATE_SHARES: Final = tuple(
-    share(f"share_{state.value}", summary(f"state_shares.{state.value}"), f"agent-ticks in state `{state.value}`")
-    for state in STATES
-)
+
+def state_share(state: str) -> Measure:
+    """Return the measure of the share of a state by its name; NaN if a run's chart lacks the state."""
+    return share(f"share_{state}", summary(f"state_shares.{state}"), f"agent-ticks in state `{state}`")
+
+
+STATE_SHARES: Final = tuple(state_share(state.value) for state in STATES)
 
 _EVENTS: Final = "network_changes.events"
 DECISIONS: Final = (

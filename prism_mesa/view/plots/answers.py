@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from prism_mesa.arrays import Floats
-from prism_mesa.domain import STATE_COLORS, AgentState
+from prism_mesa.domain import AgentState, states_in
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.run_files import LEDGER, check_within, read_table, run_folder
@@ -160,10 +160,13 @@ def drift_figure(drift: pd.DataFrame, *, width: float = theme.WIDE) -> Figure:
     is_state = drift["outcome"].str.startswith("share ")
     for index, (name, rows) in enumerate(drift[~is_state].groupby("outcome", sort=False)):
         _draw_drift(counts, rows.assign(change=rows["relative"]), index, theme.series_color(index), str(name))
+    states_by_name = {
+        state.value: state for state in states_in(drift["outcome"].str.replace("share ", "share_").unique())
+    }
     for index, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
-        state = AgentState(str(name).removeprefix("share "))
+        state = states_by_name[str(name).removeprefix("share ")]
         # the colour of idle is too light for a line
-        color = theme.GREY if state is AgentState.IDLE else STATE_COLORS[state]
+        color = theme.GREY if state is AgentState.IDLE else state.color
         base_values = rows["seed"].map(rows[rows["share"] == largest].groupby("seed")["value"].mean())
         _draw_drift(states, rows.assign(change=100 * (rows["value"] - base_values)), index, color, state.value)
     percent = f"{100 * largest:g} %"

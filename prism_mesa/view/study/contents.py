@@ -71,7 +71,7 @@ def measures_in_order(result: StudyResult) -> list[str]:
 def _find_entry(name: str) -> Measure | None:
     """Return a measure from the catalogue, for an attribute, or from a loaded module; None if unknown."""
     module, _, function = name.partition(":")
-    if function and hasattr(sys.modules.get(module), function):
+    if name.startswith("share_") or (function and hasattr(sys.modules.get(module), function)):
         return find_measure(name)
     base, separator, attribute = name.partition("@")
     return measures_by_attribute(attribute, base).get(base) if separator else MEASURES.get(name)

@@ -9,11 +9,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Ints
 from prism_mesa.errors import AgentError
 from prism_mesa.statechart import StateTransition
 from prism_mesa.streams import Streams
-
-type Rows = npt.NDArray[np.int64]
 
 _NAME: Final = "_chart_agents"
 _START: Final = datetime(2000, 1, 1, tzinfo=UTC)
@@ -191,7 +190,7 @@ def set_column(agents: Iterable[Any], name: str, values: Any) -> None:
         _column(members, name)[_rows(members)] = values
 
 
-def _rows(members: list[Any]) -> Rows:
+def _rows(members: list[Any]) -> Ints:
     return np.fromiter((agent._row for agent in members), np.int64, len(members))
 
 

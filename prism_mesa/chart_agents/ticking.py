@@ -8,18 +8,16 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints, Mask, Rows
 from prism_mesa.chart_agents.slot import OpenChoice, ask, timeout_threshold, wait_purpose
-from prism_mesa.chart_agents.table import AgentTable, Rows, time_at
+from prism_mesa.chart_agents.table import AgentTable, time_at
 from prism_mesa.errors import AgentError, ChartError
 from prism_mesa.statechart import Expression, State, Statechart, Transition
-from prism_mesa.statechart.batch import Codes, ColumnReader, guard_keys, outcomes_of
+from prism_mesa.statechart.batch import ColumnReader, guard_keys, outcomes_of
 from prism_mesa.statechart.selection import FALSE, Cell
 from prism_mesa.statechart.timing import Exponential, Rate, picks, waiting_ticks
 from prism_mesa.statechart.transitions import history_entry
 from prism_mesa.statechart.users_code import with_note
-
-type Mask = npt.NDArray[np.bool_]
-type Floats = npt.NDArray[np.float64]
 
 _NOTHING: Final = -1
 _OPEN: Final = -2
@@ -33,8 +31,8 @@ class _Group:
     table: AgentTable
     charts: list[tuple[str, Statechart]]
     agents: list[Any]
-    rows: Rows
-    places: Rows
+    rows: Ints
+    places: Ints
 
 
 class _SharedContext:
@@ -43,7 +41,7 @@ class _SharedContext:
     def __init__(self, context: Any) -> None:
         self._context = context
 
-    def take(self, rows: Codes) -> "_SharedContext":
+    def take(self, rows: Rows) -> "_SharedContext":
         return self
 
     def row(self, i: int) -> Any:
@@ -74,7 +72,7 @@ class _ChartTick:
         for code in np.flatnonzero(np.bincount(states, minlength=1)).tolist():
             self._tick_state(chart.members[code], np.flatnonzero(states == code))
 
-    def _tick_state(self, state: State, left: Rows) -> None:
+    def _tick_state(self, state: State, left: Ints) -> None:
         """Let agents in a state find their transition; `left` are the positions of those that have found none."""
         timers, cells = self.chart.timed[state], self.chart.cells
         for trigger, ticks in timers.waits.items():
@@ -85,7 +83,7 @@ class _ChartTick:
         if timers.rates and len(left):
             self._fire_rates([(rate, cells[trigger][state]) for trigger, rate in timers.rates.items()], left)
 
-    def _fire(self, cell: Cell, left: Rows, applies: Mask) -> Rows:
+    def _fire(self, cell: Cell, left: Ints, applies: Mask) -> Ints:
         """Fire a trigger on those of `left` to whom it applies; return those for whom nothing is enabled."""
         if not applies.any():
             return left
@@ -95,11 +93,11 @@ class _ChartTick:
         is_left[applies] = taken == _NOTHING
         return left[is_left]
 
-    def _keys(self, cell: Cell, positions: Rows) -> npt.NDArray[Any]:
+    def _keys(self, cell: Cell, positions: Ints) -> npt.NDArray[Any]:
         agents = _AgentColumns(self, positions)
         return guard_keys(self.chart, cell, agents, self._contexts, len(positions), set())
 
-    def _select(self, cell: Cell, positions: Rows) -> tuple[Rows, npt.NDArray[Any]]:
+    def _select(self, cell: Cell, positions: Ints) -> tuple[Ints, npt.NDArray[Any]]:
         """Return the transition of each agent (-1: none, -2: an open choice), and the keys of the guards' answers."""
         keys, taken = self._keys(cell, positions), np.full(len(positions), _NOTHING)
         for _, rows, outcome in outcomes_of(cell, keys):
@@ -107,13 +105,13 @@ class _ChartTick:
             taken[rows] = self._index[id(outcome)] if is_single else _NOTHING if outcome is None else _OPEN
         return taken, keys
 
-    def _note(self, cell: Cell, positions: Rows, taken: Rows, keys: npt.NDArray[Any]) -> None:
+    def _note(self, cell: Cell, positions: Ints, taken: Ints, keys: npt.NDArray[Any]) -> None:
         self.taken[positions] = taken
         for i in np.flatnonzero(taken == _OPEN).tolist():
             slot = self.group.agents[positions[i]]._slot(self.name)
             self.choices[int(positions[i])] = OpenChoice(slot, cell, int(keys[i]), self._context)
 
-    def _ticks_to_wait(self, state: State, trigger: str, ticks: int | Exponential | None, left: Rows) -> int | Rows:
+    def _ticks_to_wait(self, state: State, trigger: str, ticks: int | Exponential | None, left: Ints) -> int | Ints:
         if isinstance(ticks, int):
             return ticks
         if ticks is None:
@@ -123,7 +121,7 @@ class _ChartTick:
         draws = table.streams.uniform(purpose, table.ids[rows], round_=entered)
         return np.array([waiting_ticks(draw, ticks.mean) for draw in draws.tolist()], np.int64)
 
-    def _fire_rates(self, rated: Sequence[tuple[Rate, Cell]], left: Rows) -> None:
+    def _fire_rates(self, rated: Sequence[tuple[Rate, Cell]], left: Ints) -> None:
         selections = [self._select(cell, left) for _, cell in rated]
         hazards = np.zeros((len(rated), len(left)))
         for (rate, cell), (taken, _), hazard in zip(rated, selections, hazards, strict=True):
@@ -136,7 +134,7 @@ class _ChartTick:
             picked = np.flatnonzero(index == i)
             self._note(cell, left[picked], taken[picked], keys[picked])
 
-    def _values(self, rate: Rate, cell: Cell, positions: Rows) -> Floats:
+    def _values(self, rate: Rate, cell: Cell, positions: Ints) -> Floats:
         """Return the values of a rate for the agents in some positions."""
         if not callable(rate.value):
             return np.full(len(positions), float(rate.value))
@@ -183,10 +181,10 @@ class _ChartTick:
 class _AgentColumns:
     """The agents in some positions of a tick, for expressions and callable guards."""
 
-    def __init__(self, tick: _ChartTick, positions: Rows) -> None:
+    def __init__(self, tick: _ChartTick, positions: Ints) -> None:
         self._tick, self._positions = tick, positions
 
-    def take(self, rows: Codes) -> "_AgentColumns":
+    def take(self, rows: Rows) -> "_AgentColumns":
         return _AgentColumns(self._tick, self._positions[rows])
 
     def row(self, i: int) -> Any:

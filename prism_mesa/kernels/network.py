@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Int32, Ints, Mask
+from prism_mesa.arrays import Floats, Int32, Ints, Mask, UInt64
 from prism_mesa.kernels.compiling import inline_kernel, kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.ordering import is_among
@@ -295,9 +295,6 @@ def sum_rows(first: int, indptr: Ints, indices: Int32, source_row: Int32, values
                     total[row, k] += values[source, k]
 
 
-type Keys = npt.NDArray[np.uint64]
-
-
 @kernel
 def mutual_pairs(indptr: Ints, indices: Int32, first: Int32, other: Int32) -> int:
     """Write all pairs whose members are in each other's rows, and return the number of pairs.
@@ -428,7 +425,7 @@ def are_in_rows(indptr: Ints, indices: Int32, row: Ints, entry: Ints, out: Mask)
 
 @kernel
 def draw_bits(
-    keys: Keys, limits: Keys, post_key: Keys, post: Int32, agent: Int32, event_bits: npt.NDArray[np.uint8]
+    keys: UInt64, limits: UInt64, post_key: UInt64, post: Int32, agent: Int32, event_bits: npt.NDArray[np.uint8]
 ) -> None:
     """Write for each impression which of its draws are below their limits, with bit k for draw k.
 

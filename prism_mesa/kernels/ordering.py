@@ -3,13 +3,10 @@
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, Ints
+from prism_mesa.arrays import Int32, Ints, UInt64
 from prism_mesa.kernels.compiling import inline_kernel, kernel_step
 from prism_mesa.kernels.lanes import LANES, count_greater
-
-type Keys = npt.NDArray[np.uint64]
 
 FEW_CANDIDATES: Final = 96
 """Number of candidates above which they are sorted instead of ranked by counting."""
@@ -48,7 +45,7 @@ def count_equal(values: Int32, first: Any, last: Any, wanted: Any) -> Any:
 
 
 @inline_kernel
-def put_in_order(keys: Keys, n: Any, order: Ints, scratch: Ints, counts: Ints) -> None:
+def put_in_order(keys: UInt64, n: Any, order: Ints, scratch: Ints, counts: Ints) -> None:
     """Write the positions of the first `n` keys into `order`, largest key first.
 
     Only one of several equal keys gets its position in `order`; the others get -1. Arrays need `LANES` spare entries,
@@ -66,7 +63,7 @@ def put_in_order(keys: Keys, n: Any, order: Ints, scratch: Ints, counts: Ints) -
 
 
 @kernel_step
-def _sort_digits(keys: Keys, n: Any, order: Ints, scratch: Ints, counts: Ints) -> None:
+def _sort_digits(keys: UInt64, n: Any, order: Ints, scratch: Ints, counts: Ints) -> None:
     """Sort by digits, the last digit first (Knuth 1998, 5.2.5); digits that all keys share are skipped."""
     all_bits, any_bits = ~np.uint64(0), np.uint64(0)
     for i in range(n):

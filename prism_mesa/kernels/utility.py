@@ -5,15 +5,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Int32, Ints, Mask
+from prism_mesa.arrays import Floats, Int32, Ints, Mask, UInt64
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.lanes import unlikely
 from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.ordering import count_equal, is_among
 from prism_mesa.kernels.walking.arrays import RESHARE, PostTable
-
-type Keys = npt.NDArray[np.uint64]
 
 MOOD_BITS: Final = 16
 """Number of bits of a draw that give a mood. Log-odds come from a table, so they are the same on all machines."""
@@ -143,7 +141,7 @@ def added_odds(row: Any, root: Any, marks: Marks) -> float:
 
 
 @inline_kernel
-def giving_up(row: Any, root: Any, action: Any, raised: Any, marks: Marks, post_key: Keys) -> Any:
+def giving_up(row: Any, root: Any, action: Any, raised: Any, marks: Marks, post_key: UInt64) -> Any:
     """Return the label or friction for which an agent most gives up an action on a root, or -1 if it does not.
 
     `raised` is 1 if effects above 0 add to the utility by which the agent decides, else 0. The draw depends on the
@@ -184,7 +182,7 @@ def attribute_odds(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTa
 
 
 @kernel
-def first_giving_up(row: int, root: int, action: int, raised: bool, marks: Marks, post_key: Keys) -> Any:
+def first_giving_up(row: int, root: int, action: int, raised: bool, marks: Marks, post_key: UInt64) -> Any:
     """Return `giving_up` for a single agent."""
     return giving_up(np.int64(row), np.int64(root), np.int64(action), np.float64(raised), marks, post_key)
 

@@ -8,19 +8,18 @@ from typing import Any, Final, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Rows
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, ErrorSink, Node, Outcome, evaluate_guards
 from prism_mesa.statechart.states import State
 from prism_mesa.statechart.transitions import Transition
 
-type Codes = npt.NDArray[np.integer]
-
 
 class Columns(Protocol):
     """The fields of many agents or posts, as columns for expressions and as rows for callable guards."""
 
-    def take(self, rows: Codes) -> Self:
+    def take(self, rows: Rows) -> Self:
         """Return columns of the given rows, in the given order."""
         ...
 
@@ -44,7 +43,7 @@ class ArrayColumns:
     def __init__(self, arrays: Mapping[str, npt.NDArray[Any]], model: Any = None) -> None:
         self.arrays, self.model = arrays, model
 
-    def take(self, rows: Codes) -> "ArrayColumns":
+    def take(self, rows: Rows) -> "ArrayColumns":
         """Return columns of the given rows."""
         return ArrayColumns({name: array[rows] for name, array in self.arrays.items()}, self.model)
 
@@ -106,7 +105,7 @@ class FireResult:
 
 
 def fire_many(
-    chart: ChartDefinition, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns
+    chart: ChartDefinition, states: Rows, triggers: Rows | str, agents: Columns, contexts: Columns
 ) -> FireResult:
     """Select a transition, or the options of an open choice, for each row; nothing changes.
 

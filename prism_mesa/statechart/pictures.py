@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats
 from prism_mesa.statechart.definition import TIMEOUT
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell
@@ -112,8 +113,7 @@ def _mermaid_line(source: str, target: str, *parts: str) -> str:
     return f"{source} --> {target}: {_mermaid_text(' '.join(parts))}"
 
 
-type Array = npt.NDArray[np.float64]
-type Nodes = dict[str, Array]
+type Nodes = dict[str, Floats]
 """Boxes by name: x, y, half the width, half the height, in inches."""
 
 _INK, _GREY, _ACCENT = "#222222", "#6f6f6f", "#d1610d"
@@ -136,9 +136,9 @@ class _Arrow:
     target: str
     color: str = _INK
     label: str = ""
-    size: Array = field(default_factory=lambda: np.zeros(2))
-    points: Array = field(default_factory=lambda: np.zeros((0, 2)))
-    label_position: Array = field(default_factory=lambda: np.full(2, np.inf))
+    size: Floats = field(default_factory=lambda: np.zeros(2))
+    points: Floats = field(default_factory=lambda: np.zeros((0, 2)))
+    label_position: Floats = field(default_factory=lambda: np.full(2, np.inf))
 
 
 def _make_arrows(chart: Statechart, choices: dict[tuple[str, State], Choice]) -> list[_Arrow]:
@@ -214,14 +214,14 @@ def _layer_positions(chart: Statechart, gap: float) -> dict[State, tuple[float, 
     }
 
 
-def _free_position(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Arrow]) -> Array:
+def _free_position(choice: Choice, source: Floats, nodes: Nodes, arrows: list[_Arrow]) -> Floats:
     """Find a position near the source and the options, away from boxes and short straight lines."""
     end_points = np.array([source[:2], *(nodes[option.value][:2] for option in choice.options)])
     pairs = [(nodes[a.source], nodes[a.target]) for a in arrows if {a.source, a.target} <= set(nodes)]
     lines = [(start + (end - start) * _T[::8])[:, :2] for start, end in pairs if np.hypot(*(end - start)[:2]) < 3]
     occupied = np.vstack([*lines, end_points])
 
-    def cost(position: Array) -> float:
+    def cost(position: Floats) -> float:
         distances = np.hypot(*(end_points - position).T)
         n_near = (np.hypot(*(occupied - position).T) < 0.7).sum()
         n_hits = _hits(position[None], _stack_boxes(nodes.values()), 0.5).sum()
@@ -231,7 +231,7 @@ def _free_position(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Ar
     return min((source[:2] + r * np.array([np.cos(a), np.sin(a)]) for r in (0.95, 1.8, 2.2) for a in angles), key=cost)
 
 
-def _curve_points(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
+def _curve_points(nodes: Nodes, arrow: _Arrow, bend: float) -> Floats:
     """Return an arrow's points between its ends, bent to the left by `bend` inches."""
     ends = nodes[arrow.source], nodes[arrow.target]
     start, chord = ends[0][:2], (ends[1] - ends[0])[:2]
@@ -254,7 +254,7 @@ def _curve_points(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
 
 def _route_arrows(arrows: list[_Arrow], nodes: Nodes) -> None:
     """Find the best curve and label position for each arrow in turn, with all other arrows fixed."""
-    curves: list[dict[float, Array]] = [{} for _ in arrows]
+    curves: list[dict[float, Floats]] = [{} for _ in arrows]
     for arrow, cached_points in [*zip(arrows, curves, strict=True)] * 3:
         other_arrows = [a for a in arrows if a is not arrow]
         lines = np.pad(np.vstack([np.zeros((0, 2)), *(a.points[::_STEP] for a in other_arrows)]), ((0, 0), (0, 2)))
@@ -279,7 +279,7 @@ def _route_arrows(arrows: list[_Arrow], nodes: Nodes) -> None:
                 lowest_cost, arrow.points, arrow.label_position = costs.min(), points, positions[costs.argmin()]
 
 
-def _label_costs(positions: Array, size: Array, points: Array, lines: Array, boxes: Array) -> Array:
+def _label_costs(positions: Floats, size: Floats, points: Floats, lines: Floats, boxes: Floats) -> Floats:
     if not size.any():
         return np.zeros(len(positions))
     hidden_share = _hits(positions, np.pad(points, ((0, 0), (0, 2))), size).mean(1)
@@ -289,14 +289,14 @@ def _label_costs(positions: Array, size: Array, points: Array, lines: Array, box
     return np.asarray(overlap + 40 * np.maximum(0, hidden_share - 0.5) + off_centre)
 
 
-def _hits(points: Array, boxes: Array, margin: float | Array = 0.0) -> npt.NDArray[np.bool_]:
+def _hits(points: Floats, boxes: Floats, margin: float | Floats = 0.0) -> npt.NDArray[np.bool_]:
     """Return whether each point lies in each box widened by `margin`."""
     half_sizes = boxes[:, 2:] + margin
     in_x = np.abs(points[:, :1] - boxes[:, 0]) < half_sizes[:, 0]
     return np.asarray(in_x & (np.abs(points[:, 1:] - boxes[:, 1]) < half_sizes[:, 1]))
 
 
-def _stack_boxes(boxes: Iterable[Array]) -> Array:
+def _stack_boxes(boxes: Iterable[Floats]) -> Floats:
     return np.array([*boxes]).reshape(-1, 4)
 
 
@@ -343,7 +343,7 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     return figure
 
 
-def _figure_bounds(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Array]:
+def _figure_bounds(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Floats, Floats]:
     """Return the lower left and upper right corners of the figure, with room for the legend below."""
     labels = [np.append(arrow.label_position, arrow.size) for arrow in arrows if arrow.label]
     lines = [np.pad(arrow.points, ((0, 0), (0, 2))) for arrow in arrows]
@@ -377,7 +377,7 @@ def _draw_arrow(axes: "Axes", arrow: _Arrow, scale: float) -> None:
         text.set(fontsize=_FONT * scale, linespacing=1.1, zorder=3)
 
 
-def _draw_parent(axes: "Axes", name: str, boxes: Array, scale: float) -> None:
+def _draw_parent(axes: "Axes", name: str, boxes: Floats, scale: float) -> None:
     """Draw a parent as a dashed box around the boxes of its states."""
     from matplotlib.patches import FancyBboxPatch
 
@@ -387,7 +387,7 @@ def _draw_parent(axes: "Axes", name: str, boxes: Array, scale: float) -> None:
     axes.text(x, y, f" {name}", fontsize=_FONT * scale, color=_GREY, ha="left", va="top")
 
 
-def _draw_node(axes: "Axes", name: str, box: Array, fill_color: str, scale: float) -> None:
+def _draw_node(axes: "Axes", name: str, box: Floats, fill_color: str, scale: float) -> None:
     from matplotlib.patches import Circle, FancyBboxPatch, Polygon
 
     x, y, w, h = box

@@ -4,8 +4,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
+from prism_mesa.arrays import Rows
 from prism_mesa.errors import ChartError, did_you_mean
-from prism_mesa.statechart.batch import Codes, Columns, FireResult, fire_many
+from prism_mesa.statechart.batch import Columns, FireResult, fire_many
 from prism_mesa.statechart.checks import Finding, Values, check
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.exchange import read_scxml, to_scxml, to_xstate
@@ -136,7 +137,7 @@ class Statechart(ChartDefinition):
             raise ChartError(f"{place}: not declared (targets: {declared or 'none'})")
         return [t for t in cell.candidates if t.target is target]
 
-    def fire_many(self, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> FireResult:
+    def fire_many(self, states: Rows, triggers: Rows | str, agents: Columns, contexts: Columns) -> FireResult:
         """Select transitions for many agents at once; see `prism_mesa.statechart.batch.fire_many`."""
         return fire_many(self, states, triggers, agents, contexts)
 

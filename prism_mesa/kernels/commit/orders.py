@@ -3,14 +3,11 @@
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, Ints, Mask
+from prism_mesa.arrays import Int32, Ints, Mask, UInt64
 from prism_mesa.kernels.commit.posts import REPLY
 from prism_mesa.kernels.compiling import inline_kernel, kernel
 from prism_mesa.kernels.draws import mix
-
-type Keys = npt.NDArray[np.uint64]
 
 AGENT_SHIFT: Final = 33
 TARGET_SHIFT: Final = 2
@@ -72,7 +69,7 @@ def counting_argsort(number: Int32, n: int) -> Int32:
 
 
 @kernel
-def order_by_bits(tick: Int32, bits: Keys, n_ticks: int) -> Int32:
+def order_by_bits(tick: Int32, bits: UInt64, n_ticks: int) -> Int32:
     """Return the stable order by tick (below `n_ticks`) and then by random bits.
 
     Entries go into buckets by tick and leading bits. There are about as many buckets as entries, so little is left to
@@ -153,7 +150,7 @@ def possible_repeats(keys: Ints, oldest: int, suspects: Mask) -> Ints:
 
 
 @kernel
-def new_post_keys(key: np.uint64, tick: Int32, agent: Int32, post: Int32, kind: Ints, post_key: Keys) -> Keys:
+def new_post_keys(key: np.uint64, tick: Int32, agent: Int32, post: Int32, kind: Ints, post_key: UInt64) -> UInt64:
     """Return keys of the posts that engagements create, from agent, tick, parent and kind; `key` includes the round."""
     out = np.empty(len(agent), np.uint64)
     for i in range(len(agent)):

@@ -3,14 +3,11 @@
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, Ints
+from prism_mesa.arrays import Int32, Ints, UInt8
 from prism_mesa.kernels.compiling import inline_kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.lanes import LANES, place_by_rank
 from prism_mesa.kernels.ordering import count_equal
-
-type Bits = npt.NDArray[np.uint8]
 
 
 class Lists(NamedTuple):
@@ -45,7 +42,7 @@ class Part(NamedTuple):
 
 
 @lean_kernel
-def mark_posts(root: Int32, shown_bits: Bits) -> None:
+def mark_posts(root: Int32, shown_bits: UInt8) -> None:
     """Set the bits of some posts."""
     for post in root:
         shown_bits[post >> 3] |= np.uint8(1 << (post & 7))
@@ -60,7 +57,7 @@ def count_known(agents: Int32, roots: Int32, lists: Lists, out: Int32) -> None:
 
 
 @lean_kernel
-def remember(part: Part, lists: Lists, read_pairs: Pairs, extra_pairs: Pairs, shown_bits: Bits) -> int:
+def remember(part: Part, lists: Lists, read_pairs: Pairs, extra_pairs: Pairs, shown_bits: UInt8) -> int:
     """Rewrite the lists of a part and return their end: add new roots, drop roots that can no longer be shown.
 
     The old lists were moved up, so no list is overwritten before it is read. The new roots are sorted in place.
@@ -85,13 +82,13 @@ def remember(part: Part, lists: Lists, read_pairs: Pairs, extra_pairs: Pairs, sh
 
 
 @inline_kernel
-def _is_shown(shown_bits: Bits, root: Any) -> Any:
+def _is_shown(shown_bits: UInt8, root: Any) -> Any:
     place = np.uint64(root)
     return np.int64(shown_bits[place >> np.uint64(3)] >> (place & np.uint64(7)) & np.uint64(1))
 
 
 @inline_kernel
-def _merge(roots: Int32, first: Any, end: Any, new_roots: Int32, begin: Any, stop: Any, shown_bits: Bits) -> Any:
+def _merge(roots: Int32, first: Any, end: Any, new_roots: Int32, begin: Any, stop: Any, shown_bits: UInt8) -> Any:
     """Merge the roots of ``new_roots[begin:stop]`` that can be shown into ``roots[first:end]``; return the new end."""
     n = _sort_shown(new_roots, begin, stop, shown_bits, roots, end)
     last, last_new = end - 1, begin + n - 1
@@ -108,7 +105,7 @@ def _merge(roots: Int32, first: Any, end: Any, new_roots: Int32, begin: Any, sto
 
 
 @inline_kernel
-def _sort_shown(new_roots: Int32, begin: Any, stop: Any, shown_bits: Bits, spare: Int32, first: Any) -> Any:
+def _sort_shown(new_roots: Int32, begin: Any, stop: Any, shown_bits: UInt8, spare: Int32, first: Any) -> Any:
     """Sort the roots of ``new_roots[begin:stop]`` that can be shown to the front, and return their number.
 
     Agents mostly read newer roots first, so the order is reversed before sorting. `spare` has space from `first` on.

@@ -8,8 +8,8 @@ lists of read roots; lists contain only the roots that an agent has read as a co
 from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Ints, UInt16, UInt64
 from prism_mesa.kernels.commit.seen import Lists
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.feeds.gathering import drop_hidden
@@ -18,11 +18,6 @@ from prism_mesa.kernels.feeds.ranking import get_bit, mark_known, set_bit
 from prism_mesa.kernels.feeds.scoring import RankScratch
 from prism_mesa.kernels.lanes import count_bits, highest_bit, lowest_bit, prefetch
 from prism_mesa.kernels.ordering import is_among
-
-type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
-type Keys = npt.NDArray[np.uint64]
-type UInt16 = npt.NDArray[np.uint16]
 
 NOTHING_PASSED: Final = np.iinfo(np.uint16).max
 
@@ -46,7 +41,7 @@ class Rounds(NamedTuple):
 
     first: Int32
     n: Int32
-    has_posts: Keys
+    has_posts: UInt64
     writers: Int32
     start: Int32
     item: Int32
@@ -130,7 +125,7 @@ def rank_by_depth(
     max_posts: Int32,
     now: int,
     tables: DepthTables,
-    is_active: Keys,
+    is_active: UInt64,
     audience: Audience,
     recent: Lists,
     outbox: Outbox,
@@ -178,7 +173,7 @@ def _fetch(reader: Any, max_posts: Any, tables: DepthTables, audience: Audience,
 
 
 @inline_kernel
-def _list_active(reader: Any, is_active: Keys, audience: Audience, scratch: RankScratch) -> Any:
+def _list_active(reader: Any, is_active: UInt64, audience: Audience, scratch: RankScratch) -> Any:
     """Write the followees with visible posts into `RankScratch.best`, and mark all followees; return their number."""
     n = np.int64(0)
     for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
@@ -324,7 +319,7 @@ def list_uncovered(agents: Int32, posts: Int32, roots: Int32, is_deep: Any, n_re
 
 
 @kernel
-def list_passed(agents: Int32, roots: Int32, tables: DepthTables, indptr: Int64, indices: Int32) -> tuple[Int32, Int32]:
+def list_passed(agents: Int32, roots: Int32, tables: DepthTables, indptr: Ints, indices: Int32) -> tuple[Int32, Int32]:
     """Return pairs of an agent and a root of `roots` (from the last rounds) that it has passed, ascending by agent."""
     n_agents, rounds = len(indptr) - 1, tables.rounds
     author_bits, start = np.zeros(n_agents // 64 + 1, np.uint64), np.zeros(n_agents + 2, np.int32)

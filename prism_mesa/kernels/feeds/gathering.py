@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32
 from prism_mesa.kernels.compiling import inline_kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Audience, Outbox, writer_index
@@ -93,9 +94,6 @@ def is_hidden(author: Any, reader: Any, audience: Audience) -> Any:
     """Return whether an author is hidden from a reader."""
     begin, end = audience.hidden_start[reader], audience.hidden_start[reader + 1]
     return is_among(audience.hidden, begin, end, author)
-
-
-type Int32 = npt.NDArray[np.int32]
 
 
 @kernel_step

@@ -5,12 +5,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, Ints, UInt64
 from prism_mesa.kernels.compiling import inline_kernel, lean_kernel
 from prism_mesa.kernels.lanes import count_bits
-
-type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
-type Keys = npt.NDArray[np.uint64]
 
 BITS_32: Final = np.uint64(32)
 BITS_33: Final = np.uint64(33)
@@ -37,10 +34,10 @@ class Outbox(NamedTuple):
 
     first: int
     n: int
-    has_posts: Keys
+    has_posts: UInt64
     writers: Int32
     start: Int32
-    item: Keys
+    item: UInt64
     old_roots: Int32
     root: Int32
 
@@ -55,13 +52,13 @@ class Audience(NamedTuple):
         read_start, read_posts: With `feed.repeats`, the posts that each agent has read.
     """
 
-    indptr: Int64
+    indptr: Ints
     indices: Int32
-    seen_start: Int64
+    seen_start: Ints
     seen_roots: Int32
-    hidden_start: Int64
+    hidden_start: Ints
     hidden: Int32
-    read_start: Int64
+    read_start: Ints
     read_posts: Int32
 
 
@@ -73,7 +70,7 @@ def count_copies(root: Int32, first_root: int, copies: npt.NDArray[np.uint8]) ->
 
 
 @lean_kernel
-def note_writers(author: Int32, first: int, last: int, has_posts: Keys, posts: Int32) -> Any:
+def note_writers(author: Int32, first: int, last: int, has_posts: UInt64, posts: Int32) -> Any:
     """Write the posts of authors `first` .. `last` - 1 into `posts`, set the authors' bits, return the number of posts.
 
     Authors of different threads must not share a word of bits.
@@ -124,7 +121,7 @@ def fill_outbox(
 
 
 @lean_kernel
-def number_writers(has_posts: Keys, writers: Int32) -> None:
+def number_writers(has_posts: UInt64, writers: Int32) -> None:
     """Write for each word the number of bits set in all earlier words."""
     n = np.int64(0)
     for word in range(len(has_posts)):
@@ -133,7 +130,7 @@ def number_writers(has_posts: Keys, writers: Int32) -> None:
 
 
 @inline_kernel
-def writer_index(has_posts: Keys, writers: Int32, author: Any) -> Any:
+def writer_index(has_posts: UInt64, writers: Int32, author: Any) -> Any:
     """Return the index of an agent among the agents with visible posts."""
     agent = np.uint64(author)
     word, below = agent >> np.uint64(6), (np.uint64(1) << (agent & np.uint64(63))) - np.uint64(1)

@@ -5,15 +5,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, UInt64
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.feeds.gathering import NO_POST, gather, is_hidden
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox, root_place, writer_index
 from prism_mesa.kernels.feeds.scoring import DIVERSE, X_ALGO, RankScratch, Scoring, discount, score_fresh, sort_key
 from prism_mesa.kernels.lanes import LANES, lanes_among, lanes_below, lowest_bit
 from prism_mesa.kernels.ordering import is_among, put_in_order
-
-type Int32 = npt.NDArray[np.int32]
-type Keys = npt.NDArray[np.uint64]
 
 MANY: Final = 128
 """Number of known roots, or of new candidates, above which roots are looked up as bits and not in a list."""
@@ -160,14 +158,14 @@ def _read_bits(block: Any, outbox: Outbox, scratch: RankScratch) -> Any:
 
 
 @inline_kernel
-def set_bit(place: Any, words: Keys) -> None:
+def set_bit(place: Any, words: UInt64) -> None:
     """Set the bit of an index."""
     bit = np.uint64(place)
     words[bit >> np.uint64(6)] |= np.uint64(1) << (bit & np.uint64(63))
 
 
 @inline_kernel
-def get_bit(place: Any, words: Keys) -> Any:
+def get_bit(place: Any, words: UInt64) -> Any:
     """Return the bit of an index, 0 or 1."""
     bit = np.uint64(place)
     return np.int64(words[bit >> np.uint64(6)] >> (bit & np.uint64(63)) & np.uint64(1))

@@ -5,6 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, Ints, UInt64
 from prism_mesa.kernels.compiling import Table, inline_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.feeds.outbox import BITS_32, LOWER
@@ -14,10 +15,6 @@ from prism_mesa.kernels.ordering import DIGITS
 
 READERS: Final = 64
 """Number of readers in a block of `gathering`."""
-
-type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
-type Keys = npt.NDArray[np.uint64]
 
 
 class RankScratch(NamedTuple):
@@ -43,25 +40,25 @@ class RankScratch(NamedTuple):
         n_of_group: Number of better posts of each group.
     """
 
-    author_ends: Int64
+    author_ends: Ints
     author: Int32
     begin: Int32
     n_items: Int32
-    followed_ends: Int64
-    ends: Int64
+    followed_ends: Ints
+    ends: Ints
     root: Int32
     tag: npt.NDArray[np.uint32]
     score: npt.NDArray[np.float64]
     fresh: Int32
-    key: Keys
-    order: Int64
+    key: UInt64
+    order: Ints
     best: Int32
-    places: Int64
-    counts: Int64
-    root_bits: Keys
-    post_bits: Keys
-    word_bits: Keys
-    agent_bits: Keys
+    places: Ints
+    counts: Ints
+    root_bits: UInt64
+    post_bits: UInt64
+    word_bits: UInt64
+    agent_bits: UInt64
     n_better: Int32
     n_of_group: Int32
 
@@ -93,8 +90,6 @@ def make_scratch(candidates: int, roots: int, writers: int, groups: int, agents:
         n_of_group=aligned_zeros(groups, np.int32),
     )
 
-
-type Floats = npt.NDArray[np.float64]
 
 RANDOM, CHRONOLOGICAL, PREFERENCE, X_ALGO, BRIDGING, DIVERSE, USER_SCORES = range(7)
 
@@ -136,7 +131,7 @@ class Scoring(NamedTuple):
 
     mode: int
     key: np.uint64
-    post_key: Keys
+    post_key: UInt64
     interests: Table[np.int8]
     text_id: Int32
     vectors: Table[np.int8]

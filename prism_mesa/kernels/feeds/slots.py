@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32
 from prism_mesa.kernels.compiling import inline_kernel, kernel
 from prism_mesa.kernels.feeds.gathering import NO_POST, is_hidden
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.ordering import is_among
 
-type Int32 = npt.NDArray[np.int32]
 type Int16 = npt.NDArray[np.int16]
 
 

@@ -5,12 +5,8 @@ from typing import Annotated, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Int32, UInt8, UInt32
 from prism_mesa.kernels.compiling import Table
-
-type Int32 = npt.NDArray[np.int32]
-type UInt32 = npt.NDArray[np.uint32]
-type UInt8 = npt.NDArray[np.uint8]
-type Floats = npt.NDArray[np.float64]
 
 POST, REPLY, RESHARE = range(3)
 """Kinds of posts, in the order of `domain.POST_KINDS`."""

@@ -3,17 +3,14 @@
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats
 from prism_mesa.kernels.compiling import early_inline_kernel
 from prism_mesa.kernels.lanes import prefetch
 from prism_mesa.kernels.matching import compute_match, match_to_relevance
 from prism_mesa.kernels.utility import post_utility
 from prism_mesa.kernels.walking.arrays import NO_POST
 from prism_mesa.kernels.walking.world import Starts, World
-
-type UInt8 = npt.NDArray[np.uint8]
-type Floats = npt.NDArray[np.float64]
 
 AGENT_FIELDS: Final = (
     "ticks_in_state scripted n_unread state pending_action low_threshold high_threshold extraversion agreeableness "

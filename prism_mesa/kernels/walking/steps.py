@@ -5,6 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats
 from prism_mesa.kernels.commit.posts import REPLY
 from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel, kernel_step
 from prism_mesa.kernels.draws import mix, uniform
@@ -33,10 +34,6 @@ from prism_mesa.kernels.walking.reading import (
     next_unread,
 )
 from prism_mesa.kernels.walking.world import Options, Rule, WalkOutput, World
-
-type Int32 = npt.NDArray[np.int32]
-type UInt32 = npt.NDArray[np.uint32]
-type Floats = npt.NDArray[np.float64]
 
 PASSIVE: Final = -2
 COMPOSES: Final = -1

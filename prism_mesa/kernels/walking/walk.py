@@ -9,8 +9,8 @@ do not depend on how they are divided into blocks.
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import UInt8
 from prism_mesa.kernels.compiling import early_inline_kernel, lean_kernel
 from prism_mesa.kernels.lanes import unlikely
 from prism_mesa.kernels.walking.arrays import (
@@ -38,8 +38,6 @@ from prism_mesa.kernels.walking.steps import (
     transition,
 )
 from prism_mesa.kernels.walking.world import Starts, WalkOutput, World
-
-type UInt8 = npt.NDArray[np.uint8]
 
 GROUP: Final = 64
 """Number of agents whose posts are prefetched together."""

@@ -5,15 +5,11 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Int32, UInt8, UInt32
 from prism_mesa.kernels.compiling import Table
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.utility import PREVIEW, Tastes, TasteTables
 from prism_mesa.kernels.walking.arrays import ChartTables, HistoryRing, People, PostTable, RoundConstants
-
-type Int32 = npt.NDArray[np.int32]
-type UInt32 = npt.NDArray[np.uint32]
-type UInt8 = npt.NDArray[np.uint8]
-type Floats = npt.NDArray[np.float64]
 
 
 class Options(NamedTuple):

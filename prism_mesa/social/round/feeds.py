@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Int32, Ints, Mask, Rows
+from prism_mesa.arrays import Floats, Int32, Ints, Mask, Rows, UInt32
 from prism_mesa.kernels.commit.seen import Lists, Pairs
 from prism_mesa.kernels.feeds.depths import (
     NOTHING_PASSED,
@@ -54,7 +54,6 @@ from prism_mesa.social.state.posts import REPLY, Posts
 from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.streams import Streams
 
-type Bits = npt.NDArray[np.uint32]
 type Scorer = Callable[[Int32, Int32, Mask], Floats]
 """A function of readers, post ids (-1 for none) and whether the reader follows the author; it returns scores."""
 
@@ -97,8 +96,8 @@ class FeedActs(NamedTuple):
         pair_shift: Returns what these acts add to the score of each candidate.
     """
 
-    post_bits: Bits = np.zeros(0, np.uint32)
-    reader_bits: Bits = np.zeros(0, np.uint32)
+    post_bits: UInt32 = np.zeros(0, np.uint32)
+    reader_bits: UInt32 = np.zeros(0, np.uint32)
     score: Floats = _NO_SCORES
     hiding: np.uint32 = np.uint32(0)
     common: np.uint32 = np.uint32(0)

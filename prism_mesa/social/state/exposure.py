@@ -5,15 +5,12 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, Rows
+from prism_mesa.arrays import Int32, Rows, UInt8
 from prism_mesa.kernels.commit.orders import order_by_agent
 from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, count_known, remember
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.chunks import map_in_threads
-
-type Bits = npt.NDArray[np.uint8]
 
 _MIN_LENGTH_RATIO: Final = 4
 """Minimum length of the long lists as a multiple of the length of the recent lists."""
@@ -82,7 +79,7 @@ class Exposure(Restorable):
         self.update_lists([], pairs, np.full(last // 8 + 1, 255, np.uint8))
 
     def update_lists(
-        self, read_pairs: Sequence[Pairs], extras: Pairs, shown_bits: Bits, threads: int = 1, *, joined: bool = True
+        self, read_pairs: Sequence[Pairs], extras: Pairs, shown_bits: UInt8, threads: int = 1, *, joined: bool = True
     ) -> None:
         """Add roots that were read, and drop roots that feeds can no longer show.
 
@@ -119,7 +116,7 @@ class Exposure(Restorable):
         self._rewrite(parts, NO_PAIRS, self._shown_bits, self._threads)
         start[:], self._is_joined = 0, True
 
-    def _rewrite(self, read_pairs: Sequence[Pairs], extras: Pairs, shown_bits: Bits, threads: int) -> None:
+    def _rewrite(self, read_pairs: Sequence[Pairs], extras: Pairs, shown_bits: UInt8, threads: int) -> None:
         read_pairs = read_pairs or [NO_PAIRS]
         lasts = [int(part.agents[-1]) + 1 for part in read_pairs[:-1]] + [len(self.start) - 1]
         cuts = [0, *np.searchsorted(extras.agents, lasts).tolist()]

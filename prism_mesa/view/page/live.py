@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.arrays import Floats
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
 from prism_mesa.reasoner import asks_llm
@@ -59,7 +60,7 @@ class LiveSource(page_source.Source):
     def n_agents(self) -> int:
         return len(self.model.population)
 
-    def round_columns(self) -> Mapping[str, page_source.Floats]:
+    def round_columns(self) -> Mapping[str, Floats]:
         with self.model.lock:
             collected_columns = self.model.prism_datacollector.model_vars
             names = [*ROUND_FIELDS, *(f"share_{state.value}" for state in self.model.platform.states)]

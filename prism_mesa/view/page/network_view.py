@@ -14,13 +14,12 @@ from scipy.ndimage import map_coordinates
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
+from prism_mesa.arrays import Floats, Rows
 from prism_mesa.domain import color_order, states_in
 from prism_mesa.errors import format_count, shorten
 from prism_mesa.streams import Streams
-from prism_mesa.view.page.source import ABSENT, AgentAttribute, Follows, Ints, Source
+from prism_mesa.view.page.source import ABSENT, AgentAttribute, Follows, Source
 from prism_mesa.view.page.widgets import NEUTRAL, PALETTE, Json, encoded, pack_nodes, show_graph, show_inputs, view_card
-
-type Points = npt.NDArray[np.float64]
 
 MAX_AGENTS: Final = 5000  # larger networks are sampled evenly
 MAX_FOLLOWS: Final = 12_000  # a larger number of follows is sampled evenly
@@ -34,7 +33,7 @@ class NetworkLayout:
     """The rows of the agents to draw, ascending, and their positions, shape (len(agents), 2), each in -1..1."""
 
     agents: npt.NDArray[np.int64]
-    points: Points
+    points: Floats
 
 
 def lay_out(follows: Follows) -> NetworkLayout:
@@ -51,7 +50,7 @@ def lay_out(follows: Follows) -> NetworkLayout:
     return NetworkLayout(agents, _find_equilibrium(src, dst, follows.followers[agents]))
 
 
-def sample_follows(agents: Ints, follows: Follows, limit: int = MAX_FOLLOWS) -> tuple[Ints, Ints]:
+def sample_follows(agents: Rows, follows: Follows, limit: int = MAX_FOLLOWS) -> tuple[Rows, Rows]:
     """Return follows between drawn agents, as indices into `agents`; above `limit`, an even sample."""
     index = np.full(len(follows.followers), -1, np.int64)
     index[agents] = np.arange(len(agents))
@@ -65,7 +64,7 @@ def sample_follows(agents: Ints, follows: Follows, limit: int = MAX_FOLLOWS) -> 
     return src, dst
 
 
-def _find_equilibrium(src: Ints, dst: Ints, followers: Ints) -> Points:
+def _find_equilibrium(src: Rows, dst: Rows, followers: Rows) -> Floats:
     """Return the positions at which attraction and repulsion balance, in -1..1."""
     n = len(followers)
     order = np.argsort(-followers, kind="stable")
@@ -88,7 +87,7 @@ def _find_equilibrium(src: Ints, dst: Ints, followers: Ints) -> Points:
     return _scale_points(points)
 
 
-def _repulsion(points: Points, mass: Points) -> Points:
+def _repulsion(points: Floats, mass: Floats) -> Floats:
     """Return the force that pushes each agent away from all others, approximated with masses in grid cells."""
     low, high = points.min(axis=0), points.max(axis=0)
     size = max(float((high - low).max()), 1e-9) / (_GRID - 1)
@@ -108,7 +107,7 @@ def _repulsion(points: Points, mass: Points) -> Points:
     return repulsion
 
 
-def _scale_points(points: Points) -> Points:
+def _scale_points(points: Floats) -> Floats:
     """Scale points to -1..1, and move outliers closer to the others."""
     if not len(points):
         return points

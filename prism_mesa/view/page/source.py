@@ -5,18 +5,16 @@ Returned arrays never change.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.analysis.explain.trace import fold_repeats
+from prism_mesa.arrays import Floats, Rows
 from prism_mesa.domain import STATE_COLORS, STATES, AgentState
 from prism_mesa.errors import shorten
 from prism_mesa.statechart import Statechart
-
-type Ints = npt.NDArray[np.integer[Any]]
-type Floats = npt.NDArray[np.float64]
 
 ABSENT = 255
 """In `Source.states`: not on the platform, or not recorded."""
@@ -24,7 +22,7 @@ _CODES_BY_RANK: Final = np.array([*(state.code for state in STATE_COLORS), *rang
 _RANKS_BY_CODE: Final = np.argsort(_CODES_BY_RANK).astype(np.uint8)
 
 
-def most_active_states(initial: Ints, agents: Ints, entered: Ints) -> npt.NDArray[np.uint8]:
+def most_active_states(initial: Rows, agents: Rows, entered: Rows) -> npt.NDArray[np.uint8]:
     """Return the code of each agent's most active state, shape (n,): the state that is last in `STATE_COLORS`.
 
     Args:
@@ -41,9 +39,9 @@ def most_active_states(initial: Ints, agents: Ints, entered: Ints) -> npt.NDArra
 class Follows:
     """Who follows whom: `dst[i]` follows `src[i]`; `followers` of each agent, shape (n,)."""
 
-    src: Ints
-    dst: Ints
-    followers: Ints
+    src: Rows
+    dst: Rows
+    followers: Rows
 
 
 @dataclass(frozen=True)
@@ -63,11 +61,11 @@ class PostColumns:
     and `round` is when the post was written.
     """
 
-    author: Ints
-    kind: Ints
-    parent: Ints
-    root: Ints
-    round: Ints
+    author: Rows
+    kind: Rows
+    parent: Rows
+    root: Rows
+    round: Rows
 
     def __len__(self) -> int:
         return len(self.author)

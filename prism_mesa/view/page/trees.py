@@ -5,12 +5,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints
 from prism_mesa.domain import POST_KINDS, PostKind
-from prism_mesa.view.page.source import Floats, PostColumns
-
-type Int64 = npt.NDArray[np.int64]
+from prism_mesa.view.page.source import PostColumns
 
 MAX_POSTS: Final = 2000  # later posts of a tree are not drawn
 _RESHARE: Final = POST_KINDS.index("reshare")
@@ -23,9 +21,9 @@ class Tree:
     `row` is the vertical position from the top: leaves have whole numbers, and other posts lie between their children.
     """
 
-    posts: Int64
-    parent: Int64
-    depth: Int64
+    posts: Ints
+    parent: Ints
+    depth: Ints
     row: Floats
 
 
@@ -46,7 +44,7 @@ def cascade_tree(posts: PostColumns, root: int) -> Tree:
     return Tree(ids, parent, depth, row)
 
 
-def tree_layout(ids: Sequence[int], parents: Sequence[int]) -> tuple[Int64, Floats, Int64]:
+def tree_layout(ids: Sequence[int], parents: Sequence[int]) -> tuple[Ints, Floats, Ints]:
     """Return the depth, row and parent index of each post of a tree (see `Tree`)."""
     index = {post: i for i, post in enumerate(ids)}
     parent = np.array([-1, *(index.get(post, 0) for post in parents[1:])], np.int64)

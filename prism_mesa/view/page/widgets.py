@@ -20,7 +20,7 @@ from solara.components.title import Title
 from solara.core import component
 from solara.lab import theme, use_dark_effective
 
-from prism_mesa.view.page.source import Floats, Ints
+from prism_mesa.arrays import Floats, Rows
 
 type Json = Mapping[str, Any]
 type OnEvent = Callable[[Any], None]
@@ -35,7 +35,7 @@ def encoded(column: npt.NDArray[Any], dtype: type[np.generic]) -> str:
     return b64encode(np.ascontiguousarray(column, np.dtype(dtype).newbyteorder("<"))).decode("ascii")
 
 
-def pack_nodes(key: str, x: Floats, y: Floats, size: Floats, ids: Ints, names: Sequence[str]) -> Json:
+def pack_nodes(key: str, x: Floats, y: Floats, size: Floats, ids: Rows, names: Sequence[str]) -> Json:
     """Return the nodes of a graph: positions in -1..1, radii, agents and names."""
     columns = {name: encoded(column, np.float32) for name, column in (("x", x), ("y", y), ("size", size))}
     return {"key": key, **columns, "ids": encoded(ids, np.int32), "names": list(names)}

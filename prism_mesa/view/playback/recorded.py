@@ -14,6 +14,7 @@ import pandas as pd
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
+from prism_mesa.arrays import Floats
 from prism_mesa.domain import ACTIONS, POST_KINDS, AgentState
 from prism_mesa.errors import format_error
 from prism_mesa.llm.text import clean_text
@@ -75,7 +76,7 @@ class RecordedSource(page_source.Source):
     def n_agents(self) -> int:
         return self.tables.n_agents
 
-    def round_columns(self) -> Mapping[str, page_source.Floats]:
+    def round_columns(self) -> Mapping[str, Floats]:
         return {name: column[: self._round + 1] for name, column in self.tables.round_columns.items()}
 
     def states(self) -> npt.NDArray[np.uint8]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Floats, Rows
 from prism_mesa.domain import POST_KINDS, STATES, states_in
 from prism_mesa.errors import DataError, PrismError, format_count, format_error
 from prism_mesa.llm.ledger import Ledger
@@ -25,7 +26,7 @@ from prism_mesa.social.world.accounts import own_charts
 from prism_mesa.social.world.build import make_network
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
-from prism_mesa.view.page.source import Floats, Follows, Ints, PostColumns
+from prism_mesa.view.page.source import Follows, PostColumns
 
 _MAX_CACHED_NETWORKS: Final = 2
 _AGENT_COLUMNS: Final = ("id", "interests", "activity", "post_rate", "engagement_threshold", "followers", "followees")
@@ -36,7 +37,7 @@ _TRANSITION_COLUMNS: Final = ("round", "tick", "agent", "post", "from_state", "t
 class RoundRows:
     """Rows of a table, sorted by round; rows ``starts[r]`` to ``starts[r + 1]`` belong to round r."""
 
-    starts: Ints
+    starts: Rows
     rows: pd.DataFrame
 
     def in_round(self, round_: int) -> pd.DataFrame:
@@ -216,7 +217,7 @@ class PlaybackTables(RunRecords):
         return {"round": round_[order], "key": key[order], "begins": (event == "follow")[index][order]}
 
     @cached_property
-    def _joined_round(self) -> Ints:
+    def _joined_round(self) -> Rows:
         """The round in which each agent joined; -1 for agents that were present from the start."""
         first = np.where(self.users, -1, self.rounds)
         if self.churn is not None:

@@ -172,7 +172,10 @@ def ask(choices: Sequence[OpenChoice]) -> list[Transition | None]:
         options = " or ".join(option.value for option in first.options)
         advice = "set model.reasoner = Reasoner(function or client), or Statechart(..., oracle_enabled=False)"
         raise ChartError(f"{first.slot.chart.name}: {first.cell.label} {options}: the choice is open; {advice}")
-    answers = reasoner.answer([choice.place(reasoner) for choice in choices])
+    placed = [choice.place(reasoner) for choice in choices]
+    answers = reasoner.answer(placed)
+    for choice, question, answer in zip(choices, placed, answers, strict=True):
+        vars(choice.slot.agent).setdefault("_answers", {})[choice.slot.name] = question, answer  # for `why`
     return [
         None if answer.choice is None else choice.cell.transition_to(answer.choice, choice.cell.enabled(choice.key))
         for choice, answer in zip(choices, answers, strict=True)

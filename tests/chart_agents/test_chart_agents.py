@@ -233,7 +233,14 @@ def test_why_prints_guards_question_and_answer_and_changes_nothing(capsys):
     why(customer, "sees_price", {"price": 1})
     assert "so buying" in capsys.readouterr().out
     assert customer.state == "browsing"
+    why(customer)
+    assert "leaving" not in capsys.readouterr().out
+    customer.fire("sees_price", {"price": 5})
     model.reasoner.close()
+    why(customer)
+    printed = capsys.readouterr().out
+    for words in ("browsing --sees_price--> buying or leaving", "price: 5", "the answer: leaving"):
+        assert words in printed
 
 
 def test_the_seed_is_the_int_given_or_one_drawn_from_mesas_generator():

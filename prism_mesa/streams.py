@@ -9,12 +9,11 @@ from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Ints, Mask
+from prism_mesa.arrays import Floats, Ints, Mask, Rows, UInt64
 from prism_mesa.kernels.draws import happens, last_redraws, mix, unit_at, units, write_bits
 
-type Key = int | npt.NDArray[np.integer]
+type Key = int | Rows
 
 
 def digest64(*parts: str) -> int:
@@ -56,9 +55,7 @@ class Streams:
         """Return the streams of another seed, or these streams for None."""
         return self if seed is None else Streams(seed)
 
-    def bits(
-        self, purpose: str, agent: Key | list[int], *, round_: Key = 0, tick: Key = 0, index: Key = 0
-    ) -> npt.NDArray[np.uint64]:
+    def bits(self, purpose: str, agent: Key | list[int], *, round_: Key = 0, tick: Key = 0, index: Key = 0) -> UInt64:
         """Return 64 random bits for each key, as a one-dimensional array (the keys are broadcast)."""
         rounds, ticks, indices, agents = (
             np.array(part, np.int64, ndmin=1, copy=None) for part in (round_, tick, index, agent)

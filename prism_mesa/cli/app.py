@@ -11,17 +11,7 @@ from typing import Annotated, Any
 import typer
 from typer import Option
 
-from prism_mesa.cli import (
-    analysis,
-    doctor,
-    experiments,
-    listing,
-    new,
-    page,
-    runs,
-    studies,
-    validation,
-)
+from prism_mesa.cli import analysis, doctor, experiments, listing, new, page, runs, studies, validation
 from prism_mesa.cli.arguments import GroupedCommands
 from prism_mesa.cli.console import InterruptedByUserError, keep_streams_open, print_status, warning_line
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError, format_error

@@ -1,8 +1,8 @@
 """Keyed draws in kernels, with the same hash as `streams.Streams`."""
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints, Mask, UInt64
 from prism_mesa.kernels.compiling import kernel
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -34,14 +34,7 @@ def unit_at(key: np.uint64, round_: int, agent: int) -> np.float64:
 
 
 @kernel
-def write_bits(
-    key: np.uint64,
-    round_: npt.NDArray[np.int64],
-    tick: npt.NDArray[np.int64],
-    index: npt.NDArray[np.int64],
-    agent: npt.NDArray[np.int64],
-    out: npt.NDArray[np.uint64],
-) -> None:
+def write_bits(key: np.uint64, round_: Ints, tick: Ints, index: Ints, agent: Ints, out: UInt64) -> None:
     """Write the bits of each row into `out`; arguments of length 1 apply to all rows."""
     a, b, c, d = min(1, len(round_) - 1), min(1, len(tick) - 1), min(1, len(index) - 1), min(1, len(agent) - 1)
     for i in range(len(out)):
@@ -50,7 +43,7 @@ def write_bits(
 
 
 @kernel
-def happens(key: np.uint64, probability: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def happens(key: np.uint64, probability: Floats) -> Mask:
     """Return for each agent whether an event of the given probability happens; each agent has its own draw."""
     out = np.empty(len(probability), np.bool_)
     for agent in range(len(probability)):
@@ -59,9 +52,7 @@ def happens(key: np.uint64, probability: npt.NDArray[np.float64]) -> npt.NDArray
 
 
 @kernel
-def last_redraws(
-    key: np.uint64, round_: int, persistence: float, agents: npt.NDArray[np.int64]
-) -> npt.NDArray[np.int64]:
+def last_redraws(key: np.uint64, round_: int, persistence: float, agents: Ints) -> Ints:
     """Return for each agent the last round up to `round_` with a draw of at least `persistence`, or round 0."""
     out, keys = np.empty(len(agents), np.int64), np.empty(round_ + 1, np.uint64)
     for last in range(round_ + 1):
@@ -75,7 +66,7 @@ def last_redraws(
 
 
 @kernel
-def units(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+def units(bits: UInt64) -> Floats:
     """Convert bits to numbers in [0, 1)."""
     out = np.empty(len(bits), np.float64)
     for i in range(len(bits)):

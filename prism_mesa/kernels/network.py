@@ -8,9 +8,8 @@ from math import log1p
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Int32, Ints, Mask, UInt64
+from prism_mesa.arrays import Floats, Int32, Ints, Mask, UInt8, UInt64
 from prism_mesa.kernels.compiling import inline_kernel, kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.ordering import is_among
@@ -168,14 +167,7 @@ def draw_rows(
 
 @kernel
 def draw_block_rows(
-    first: int,
-    last: int,
-    key: np.uint64,
-    bounds: Ints,
-    inside: float,
-    outside: float,
-    indptr: Ints,
-    indices: Int32,
+    first: int, last: int, key: np.uint64, bounds: Ints, inside: float, outside: float, indptr: Ints, indices: Int32
 ) -> None:
     """Draw rows with one probability for numbers in the same block, and another for numbers in other blocks.
 
@@ -424,9 +416,7 @@ def are_in_rows(indptr: Ints, indices: Int32, row: Ints, entry: Ints, out: Mask)
 
 
 @kernel
-def draw_bits(
-    keys: UInt64, limits: UInt64, post_key: UInt64, post: Int32, agent: Int32, event_bits: npt.NDArray[np.uint8]
-) -> None:
+def draw_bits(keys: UInt64, limits: UInt64, post_key: UInt64, post: Int32, agent: Int32, event_bits: UInt8) -> None:
     """Write for each impression which of its draws are below their limits, with bit k for draw k.
 
     Draws are integers below 2**53. The index of a draw is the key of the post, and its agent is the reader. `post_key`

@@ -7,9 +7,7 @@ and 1, as in the columns of an expression.
 
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
+from prism_mesa.arrays import Floats, UInt8, UInt32
 from prism_mesa.kernels.compiling import early_inline_kernel, inline_kernel
 
 LESS, LESS_EQUAL, GREATER, GREATER_EQUAL, EQUAL, NOT_EQUAL = range(6)
@@ -32,14 +30,14 @@ class Programs(NamedTuple):
         used: Whether any program reads a field, uint8.
     """
 
-    code: npt.NDArray[np.uint8]
-    left: npt.NDArray[np.uint32]
-    right: npt.NDArray[np.uint32]
-    result: npt.NDArray[np.uint32]
-    start: npt.NDArray[np.uint32]
-    registers: npt.NDArray[np.float64]
-    reads_post: npt.NDArray[np.uint8]
-    used: npt.NDArray[np.uint8]
+    code: UInt8
+    left: UInt32
+    right: UInt32
+    result: UInt32
+    start: UInt32
+    registers: Floats
+    reads_post: UInt8
+    used: UInt8
 
 
 @inline_kernel
@@ -75,7 +73,7 @@ def operate(code: Any, left: Any, right: Any) -> Any:
 
 
 @early_inline_kernel
-def run_program(program: Any, programs: Programs, registers: npt.NDArray[np.float64]) -> Any:
+def run_program(program: Any, programs: Programs, registers: Floats) -> Any:
     """Return the result of a program: 0, 1 or `FAULT`. The fields must be in the registers."""
     value = 0.0
     for i in range(programs.start[program], programs.start[program + 1]):

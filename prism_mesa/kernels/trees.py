@@ -8,13 +8,7 @@ from prism_mesa.kernels.compiling import kernel
 
 @kernel
 def measure_trees(
-    parent: Int32,
-    root: Int32,
-    is_child: Mask,
-    size: Int32,
-    depth: Int32,
-    breadth: Int32,
-    distance_sum: Floats,
+    parent: Int32, root: Int32, is_child: Mask, size: Int32, depth: Int32, breadth: Int32, distance_sum: Floats
 ) -> None:
     """Measure trees of n nodes in a few passes; the results of a tree are in the row of its root.
 
@@ -62,14 +56,7 @@ LEAF = -1
 
 @kernel
 def add_trees(
-    columns: Floats,
-    roots: Ints,
-    feature: Ints,
-    threshold: Floats,
-    left: Ints,
-    right: Ints,
-    value: Floats,
-    out: Floats,
+    columns: Floats, roots: Ints, feature: Ints, threshold: Floats, left: Ints, right: Ints, value: Floats, out: Floats
 ) -> None:
     """Add to each row of `out` the values of the leaves that the row reaches, one in each tree.
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Int32, Ints, Mask, UInt64
+from prism_mesa.arrays import Floats, Int32, Ints, Mask, UInt32, UInt64
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.lanes import unlikely
@@ -70,10 +70,10 @@ class Marks(NamedTuple):
         sees_no_likes: Which agents do not see the likes of posts; empty if all do, or if likes have no effect.
     """
 
-    posts: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
-    agents: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+    posts: UInt32 = np.zeros(0, np.uint32)
+    agents: UInt32 = np.zeros(0, np.uint32)
     effect: Table[np.float64] = np.zeros((0, 3))
-    key: npt.NDArray[np.uint64] = np.zeros(0, np.uint64)
+    key: UInt64 = np.zeros(0, np.uint64)
     scale: float = 0.0
     asks: np.uint32 = np.uint32(0)
     drafts: np.uint32 = np.uint32(0)

@@ -9,9 +9,7 @@ from math import nan
 from numbers import Real
 from typing import Any, Self
 
-import numpy as np
-import numpy.typing as npt
-
+from prism_mesa.arrays import Floats, Ints, Mask
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, AgentState, Post
 from prism_mesa.llm.params import Source
 from prism_mesa.statechart import State
@@ -114,15 +112,15 @@ class OpenChoices:
     """
 
     options: tuple[State, ...]
-    relevance: npt.NDArray[np.float64]
-    utility: npt.NDArray[np.float64]
-    low: npt.NDArray[np.float64]
-    high: npt.NDArray[np.float64]
-    velocity: npt.NDArray[np.int64]
-    media: npt.NDArray[np.bool_]
-    traits: npt.NDArray[np.float64]
-    propensities: npt.NDArray[np.float64]
-    draws: npt.NDArray[np.float64]
+    relevance: Floats
+    utility: Floats
+    low: Floats
+    high: Floats
+    velocity: Ints
+    media: Mask
+    traits: Floats
+    propensities: Floats
+    draws: Floats
 
 
 @dataclass(frozen=True)
@@ -135,16 +133,14 @@ class DetailedChoices(OpenChoices):
         kind: The post's kind, as an index into `domain.POST_KINDS`.
     """
 
-    match: npt.NDArray[np.float64]
-    likes: npt.NDArray[np.int64]
-    replies: npt.NDArray[np.int64]
-    reshares: npt.NDArray[np.int64]
-    kind: npt.NDArray[np.int64]
+    match: Floats
+    likes: Ints
+    replies: Ints
+    reshares: Ints
+    kind: Ints
 
     @classmethod
-    def from_open_choices(
-        cls, choices: OpenChoices, match: npt.NDArray[np.float64], post_field: Callable[[str], Any]
-    ) -> Self:
+    def from_open_choices(cls, choices: OpenChoices, match: Floats, post_field: Callable[[str], Any]) -> Self:
         """Add details to open choices. `post_field(name)` returns a field of the posts as whole numbers."""
         details = {name: post_field(name) for name in ("likes", "replies", "reshares", "kind")}
         return cls(**vars(choices), match=match, **details)

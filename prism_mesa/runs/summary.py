@@ -6,9 +6,9 @@ from math import isfinite
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.arrays import Int32
 from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS, NOTHING_HAPPENED
 from prism_mesa.errors import format_count
 from prism_mesa.reasoner import Reasoner
@@ -149,7 +149,7 @@ def _opinion_summary(model: SocialModel) -> dict[str, Any]:
     return {"opinions": {"of": name, **spread, **n_moved}}
 
 
-def _find_largest(model: SocialModel, count_name: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
+def _find_largest(model: SocialModel, count_name: str, counts: Int32) -> dict[str, Any]:
     row = int(counts.argmax())
     return {"agent": row, "id": model.population.ids[row], count_name: int(counts[row])}
 

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.arrays import Floats, Int32, Ints, Rows
+from prism_mesa.arrays import Floats, Int32, Ints, Rows, UInt8
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import AgentState, Post
 from prism_mesa.errors import DataError, format_count, one_line
@@ -406,7 +406,7 @@ class Platform(Restorable):
         wants: Callable[[str], bool] = getattr(self.recorder, "wants", lambda _: True)
         return self.recorder is not None and wants(table)
 
-    def move_mask(self) -> npt.NDArray[np.uint8]:
+    def move_mask(self) -> UInt8:
         """Return whether each agent's transitions are recorded; an array of length 1 applies to all agents."""
         if not self.records("transitions"):
             return np.zeros(1, np.uint8)

@@ -8,9 +8,8 @@ from operator import attrgetter
 from typing import Any, Final, Self, overload
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, Rows
+from prism_mesa.arrays import Int32, Rows, UInt16
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, AgentState, Post
 from prism_mesa.errors import AgentError, StateTypeError, format_count, one_line
 from prism_mesa.llm.text import clean_text
@@ -85,7 +84,7 @@ class HistoryView(Sequence[StateTransition]):
         """Raise AgentError if `append` would raise it."""
         self._columns(value)
 
-    def _columns(self, value: StateTransition) -> tuple[npt.NDArray[np.uint16], Int32, Rows]:
+    def _columns(self, value: StateTransition) -> tuple[UInt16, Int32, Rows]:
         platform = self._platform
         trigger = platform.trigger_code(value.trigger)
         if trigger < 0:

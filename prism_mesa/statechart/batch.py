@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Rows
+from prism_mesa.arrays import Ints, Rows
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, ErrorSink, Node, Outcome, evaluate_guards
@@ -158,7 +158,7 @@ def outcomes_of(cell: Cell, keys: npt.NDArray[Any]) -> Iterator[tuple[int, Any, 
 
 def guard_keys(
     chart: ChartDefinition, cell: Cell, agents: Columns, contexts: Columns, n_rows: int, row_by_row: set[str]
-) -> npt.NDArray[np.int64]:
+) -> Ints:
     """Return the key of the guards' answers in each row."""
     keys = zero_keys(cell, n_rows)
     for weight, transition, guard in cell.guards:
@@ -178,7 +178,7 @@ def zero_keys(cell: Cell, n: int) -> npt.NDArray[Any]:
     return np.zeros(n, np.int64 if cell.fits_int64 else object)
 
 
-def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64] | None:
+def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int) -> Ints | None:
     """Return an expression's value (0 or 1) in each of `n` rows.
 
     It is None if a field has no column or a row would raise (division by zero); the guard then runs row by row.
@@ -195,7 +195,7 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
 
 def row_values(
     transition: Transition, agents: Columns, contexts: Columns, n: int, failures: ErrorSink
-) -> tuple[npt.NDArray[np.int64], int]:
+) -> tuple[Ints, int]:
     """Return a guard's answer in each of `n` rows (as in `selection`), and the number of rows in which it raised."""
     cell = Cell((transition,), oracle_enabled=True)
     nodes: list[Node] = []

@@ -8,9 +8,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Floats
+from prism_mesa.arrays import Floats, Mask
 from prism_mesa.statechart.definition import TIMEOUT
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell
@@ -289,7 +288,7 @@ def _label_costs(positions: Floats, size: Floats, points: Floats, lines: Floats,
     return np.asarray(overlap + 40 * np.maximum(0, hidden_share - 0.5) + off_centre)
 
 
-def _hits(points: Floats, boxes: Floats, margin: float | Floats = 0.0) -> npt.NDArray[np.bool_]:
+def _hits(points: Floats, boxes: Floats, margin: float | Floats = 0.0) -> Mask:
     """Return whether each point lies in each box widened by `margin`."""
     half_sizes = boxes[:, 2:] + margin
     in_x = np.abs(points[:, :1] - boxes[:, 0]) < half_sizes[:, 0]

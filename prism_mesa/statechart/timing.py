@@ -7,8 +7,8 @@ from math import isfinite, log1p, nextafter
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from prism_mesa.arrays import Floats, Ints
 from prism_mesa.errors import ChartError
 from prism_mesa.statechart.guards import Expression
 
@@ -73,7 +73,7 @@ class Rate:
             return float(value)
         return min(-float(np.log1p(-value)), _CERTAIN) if value < 1 else _CERTAIN
 
-    def hazards(self, values: npt.NDArray[np.float64], where: object) -> npt.NDArray[np.float64]:
+    def hazards(self, values: Floats, where: object) -> Floats:
         """Return `hazard_at` for many values."""
         is_invalid = ~((values >= 0) & (values <= (1.0 if self.is_probability else _MAX_RATE)))
         if is_invalid.any():
@@ -142,7 +142,7 @@ def pick(hazards: Sequence[float], draw: float) -> int:
     return sum(upper <= position for upper in uppers)
 
 
-def picks(hazards: npt.NDArray[np.float64], draws: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+def picks(hazards: Floats, draws: Floats) -> Ints:
     """Return which rate fires in each column of `hazards`, or -1.
 
     A draw in [0, 1) decides whether something fires, and scaled to [0, 1) what fires.

@@ -6,10 +6,10 @@ from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from prism_mesa.analysis.llm import make_llm, make_llm_config
 from prism_mesa.analysis.survey.questionnaire import Questionnaire, SurveyQuestion
+from prism_mesa.arrays import Ints, Mask
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm import ChatClient, LLMClient
@@ -40,7 +40,7 @@ _TEXT_CAP: Final = 120
 _VERBS: Final = {"post": "wrote", "like": "liked", "reply": "replied to", "reshare": "reshared"}
 
 
-def sample_users(users: npt.NDArray[np.bool_], n: int, streams: Streams) -> npt.NDArray[np.int64]:
+def sample_users(users: Mask, n: int, streams: Streams) -> Ints:
     """Return the rows of `n` different users, ascending, by a keyed draw; all users if there are fewer."""
     order = np.argsort(streams.bits("survey/sample", np.arange(len(users))), kind="stable")
     return np.sort(order[users[order]][:n]).astype(np.int64)

@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.analysis.llm import as_overrides, make_llm_config, read_llm_config
@@ -39,6 +38,7 @@ from prism_mesa.analysis.survey.respondents import (
     survey_prompt,
 )
 from prism_mesa.analysis.survey.results import SURVEY_TABLES, WAVES, Replies, answer_columns, means_table
+from prism_mesa.arrays import Ints
 from prism_mesa.errors import DataError, LLMFailureException, format_count, one_line
 from prism_mesa.llm import ChatClient, LLMClient, LLMRequest, RunPosition
 from prism_mesa.llm.association import AssociationScore
@@ -168,7 +168,7 @@ class _Survey:
         self.table = means_table(self.replies)
         self.done = 0
 
-    def _first_options(self, question: SurveyQuestion) -> npt.NDArray[np.int64] | None:
+    def _first_options(self, question: SurveyQuestion) -> Ints | None:
         """Return the index of the option with the letter A for each agent; None without letters."""
         if not question.options or not self.uses_letters:
             return None

@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, Ints
+from prism_mesa.arrays import Int32, Ints, UInt8
 from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.matching import compute_match
@@ -21,7 +21,7 @@ class Counters(NamedTuple):
     likes: Int32
     replies: Int32
     reshares: Int32
-    kind: npt.NDArray[np.uint8]
+    kind: UInt8
 
 
 @kernel

@@ -8,9 +8,8 @@ time. Results do not depend on the blocks.
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Int32
+from prism_mesa.arrays import Int32, Mask
 from prism_mesa.kernels.compiling import inline_kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Audience, Outbox, writer_index
@@ -305,7 +304,7 @@ def list_candidates(
     scratch: RankScratch,
     reader: Int32,
     post: Int32,
-    is_followed: npt.NDArray[np.bool_],
+    is_followed: Mask,
 ) -> Any:
     """Write all candidates of some readers, in the order in which `ranking.rank` scores them; return their number.
 

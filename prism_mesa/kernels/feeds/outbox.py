@@ -3,9 +3,8 @@
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, Ints, UInt64
+from prism_mesa.arrays import Int32, Ints, UInt8, UInt64
 from prism_mesa.kernels.compiling import inline_kernel, lean_kernel
 from prism_mesa.kernels.lanes import count_bits
 
@@ -63,7 +62,7 @@ class Audience(NamedTuple):
 
 
 @lean_kernel
-def count_copies(root: Int32, first_root: int, copies: npt.NDArray[np.uint8]) -> None:
+def count_copies(root: Int32, first_root: int, copies: UInt8) -> None:
     """Write into `copies` the number of visible posts of each root from `first_root` on; 2 means 2 or more."""
     for i in range(len(root)):
         copies[root[i] - first_root] = min(2, copies[root[i] - first_root] + 1)
@@ -89,7 +88,7 @@ def fill_outbox(
     author: Int32,
     root: Int32,
     first_root: int,
-    copies: npt.NDArray[np.uint8],
+    copies: UInt8,
     posts: tuple[Int32, Int32],
     items_before: int,
     outbox: Outbox,

@@ -3,9 +3,8 @@
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, UInt64
+from prism_mesa.arrays import Int32, UInt16, UInt64
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.feeds.gathering import NO_POST, gather, is_hidden
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox, root_place, writer_index
@@ -267,7 +266,7 @@ def rank(
     scoring: Scoring,
     scratch: RankScratch,
     feed: Table[np.int32],
-    n_feed: npt.NDArray[np.uint16],
+    n_feed: UInt16,
 ) -> Any:
     """Write the feeds of `readers`, best posts first, into `feed`, shape (agents, `feed.size`), and their lengths.
 

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Int32, Ints, UInt64
+from prism_mesa.arrays import Floats, Int32, Ints, UInt32, UInt64
 from prism_mesa.kernels.compiling import Table, inline_kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.feeds.outbox import BITS_32, LOWER
@@ -47,8 +47,8 @@ class RankScratch(NamedTuple):
     followed_ends: Ints
     ends: Ints
     root: Int32
-    tag: npt.NDArray[np.uint32]
-    score: npt.NDArray[np.float64]
+    tag: UInt32
+    score: Floats
     fresh: Int32
     key: UInt64
     order: Ints
@@ -153,8 +153,8 @@ class Scoring(NamedTuple):
     n_groups: int
     author: Int32
     user_scores: Floats
-    post_bits: npt.NDArray[np.uint32]
-    reader_bits: npt.NDArray[np.uint32]
+    post_bits: UInt32
+    reader_bits: UInt32
     act_score: Floats
     hiding: np.uint32
     common: np.uint32

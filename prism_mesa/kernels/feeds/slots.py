@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Int32
+from prism_mesa.arrays import Int32, UInt16
 from prism_mesa.kernels.compiling import inline_kernel, kernel
 from prism_mesa.kernels.feeds.gathering import NO_POST, is_hidden
 from prism_mesa.kernels.feeds.outbox import Audience, Outbox
@@ -26,7 +26,7 @@ def fill_slots(
     outbox: Outbox,
     scoring: Scoring,
     feed: Int32,
-    n_feed: npt.NDArray[np.uint16],
+    n_feed: UInt16,
 ) -> None:
     """Fill the slots of feeds, each root once. Slots are every `interval`-th place, and all places after the last post.
 

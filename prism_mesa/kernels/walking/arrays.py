@@ -5,7 +5,7 @@ from typing import Annotated, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, UInt8, UInt32
+from prism_mesa.arrays import Int32, Ints, Mask, UInt8, UInt16, UInt32, UInt64
 from prism_mesa.kernels.compiling import Table
 
 POST, REPLY, RESHARE = range(3)
@@ -51,14 +51,14 @@ class People(NamedTuple):
     current_post: Int32
     current_match: npt.NDArray[np.int16]
     feed: Table[np.int32]
-    n_feed: npt.NDArray[np.uint16]
-    n_read: npt.NDArray[np.uint16]
+    n_feed: UInt16
+    n_read: UInt16
     interests: Table[np.int8]
     numbers: Table[np.float64]
     traits: Table[np.float32]
     propensities: Table[np.float32]
-    scripted: npt.NDArray[np.bool_]
-    present: npt.NDArray[np.bool_]
+    scripted: Mask
+    present: Mask
     attributes: Table[np.float64]
 
 
@@ -75,11 +75,11 @@ class PostTable(NamedTuple):
     reshares: Int32
     impressions: Int32
     velocity: Int32
-    key: npt.NDArray[np.uint64]
+    key: UInt64
     appeal: npt.NDArray[np.float32]
     attributes: Table[np.float64]
     vectors: Table[np.int8]
-    with_media: npt.NDArray[np.bool_]
+    with_media: Mask
 
 
 class ChartTables(NamedTuple):
@@ -160,4 +160,4 @@ class HistoryRing(NamedTuple):
     """Histories as ring buffers (`social.state.population.History`), with the total number of entries of each agent."""
 
     ring: Annotated[Table[np.void], HISTORY_ENTRY]
-    total: npt.NDArray[np.int64]
+    total: Ints

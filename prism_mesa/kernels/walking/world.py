@@ -5,7 +5,7 @@ from typing import Annotated, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Int32, UInt8, UInt32
+from prism_mesa.arrays import Floats, Int32, Ints, UInt8, UInt32, UInt64
 from prism_mesa.kernels.compiling import Table
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.utility import PREVIEW, Tastes, TasteTables
@@ -27,7 +27,7 @@ class Options(NamedTuple):
     target: UInt32
     action: Int32
     unlisted: Table[np.float64]
-    trigger: npt.NDArray[np.uint64]
+    trigger: UInt64
 
 
 class Rule(NamedTuple):
@@ -134,9 +134,9 @@ class WalkOutput(NamedTuple):
         registers: The registers of the guards, for use within a walk.
     """
 
-    size: npt.NDArray[np.int64]
+    size: Ints
     counts: Table[np.int64]
-    answered: npt.NDArray[np.int64]
+    answered: Ints
     stopped: Table[np.int32]
     impressions: Table[np.int32]
     engagements: Table[np.int32]

@@ -10,10 +10,9 @@ from math import exp
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.arrays import Floats, Int32, Mask, Rows
+from prism_mesa.arrays import Floats, Int32, Mask, Rows, UInt8
 from prism_mesa.domain import ACTIONS, Post
 from prism_mesa.errors import ConfigError
 from prism_mesa.kernels.commit.orders import new_post_keys
@@ -179,7 +178,7 @@ def update_suspensions(platform: Platform) -> tuple[Mask, Mask]:
     return is_suspended & people.present, was_suspended & ~is_suspended & (usual == MEMBER)
 
 
-def _usual_membership(platform: Platform) -> npt.NDArray[np.uint8]:
+def _usual_membership(platform: Platform) -> UInt8:
     """Return the membership of all agents as if no account were suspended."""
     usual = platform.population.membership.copy()
     for before in platform.act_state.membership.values():

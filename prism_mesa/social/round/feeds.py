@@ -13,7 +13,7 @@ from typing import Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Int32, Ints, Mask, Rows, UInt32
+from prism_mesa.arrays import Floats, Int32, Ints, Mask, Rows, UInt8, UInt16, UInt32
 from prism_mesa.kernels.commit.seen import Lists, Pairs
 from prism_mesa.kernels.feeds.depths import (
     NOTHING_PASSED,
@@ -190,7 +190,7 @@ class RankInputs(NamedTuple):
         user_scores, added = (_NO_SCORES if score is None else score(*candidates) for score in (scorer, pair_shift))
         return self._replace(scoring=self.scoring._replace(user_scores=user_scores, pair_shift=added))
 
-    def rank(self, readers: Int32, feed: Int32, n_feed: npt.NDArray[np.uint16]) -> None:
+    def rank(self, readers: Int32, feed: Int32, n_feed: UInt16) -> None:
         """Rank the feeds of some readers, each once."""
         n_ranked = n_scored = 0
 
@@ -320,7 +320,7 @@ class Depths(Restorable):
             update_depths(readers, max_posts, now, self._kernel_tables(posts), *feeds)
 
     def list_uncovered(
-        self, read_pairs: Sequence[Pairs], impressions: Sequence[tuple[Int32, ...]], n_read: npt.NDArray[np.uint16]
+        self, read_pairs: Sequence[Pairs], impressions: Sequence[tuple[Int32, ...]], n_read: UInt16
     ) -> list[Pairs]:
         """Return the roots read in this round that depths do not cover, from all impressions of the round."""
         if not self._ranked or self._rounds.n.max() >= NOTHING_PASSED:  # depths of large rounds are not exact
@@ -332,7 +332,7 @@ class Depths(Restorable):
         parts = [Pairs(*list_uncovered(part.agents, post, part.roots, is_deep, n_read)) for part, (*_, post) in columns]
         return [part for part in parts if len(part.agents)]
 
-    def list_departing(self, network: FollowNetwork, posts: Posts, shown_bits: npt.NDArray[np.uint8]) -> Pairs:
+    def list_departing(self, network: FollowNetwork, posts: Posts, shown_bits: UInt8) -> Pairs:
         """Return the roots leaving the window that agents have passed, as pairs (agent, root) for `Exposure`.
 
         Only roots with a bit in `shown_bits` are kept. Each round handles a part of the agents. After `_SPARE_ROUNDS`

@@ -5,9 +5,8 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Int32
+from prism_mesa.arrays import Int32, UInt8, UInt32
 from prism_mesa.domain import ACTIONS, ActionName, AgentState
 from prism_mesa.kernels.lanes import aligned_zeros
 from prism_mesa.kernels.programs import Programs
@@ -146,7 +145,7 @@ class WalkTables:
         code = int(self.chart.open[self.triggers[trigger], state.code])
         return self.option_sets[FIRST_SET - code] if code <= FIRST_SET else ()
 
-    def note_values(self, has_value: npt.NDArray[np.uint8]) -> None:
+    def note_values(self, has_value: UInt8) -> None:
         """Note the guards that returned a value in a walk."""
         for program in [program for program in self._guards if has_value[program]]:
             cell, transition = self._guards.pop(program)
@@ -218,12 +217,12 @@ def _ints(values: list[int | None] | list[int]) -> np.ndarray[tuple[int], np.dty
     return np.array([NOTHING if value is None else value for value in values], np.int32)
 
 
-def _indices(values: Sequence[int]) -> npt.NDArray[np.uint32]:
+def _indices(values: Sequence[int]) -> UInt32:
     """Return numbers as uint32, so that kernels need no check for negative indices."""
     return np.array(values, np.uint32)
 
 
-def _starts(groups: Sequence[Sequence[object]]) -> npt.NDArray[np.uint32]:
+def _starts(groups: Sequence[Sequence[object]]) -> UInt32:
     return np.cumsum([0, *map(len, groups)]).astype(np.uint32)
 
 

@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, Mask, Rows
+from prism_mesa.arrays import Int32, Mask, Rows, UInt8
 from prism_mesa.snapshot import Restorable
 
 TREATED, CONTROL, NOT_ELIGIBLE, NOT_ASSIGNED = 0, 1, -1, -2
@@ -31,7 +31,7 @@ class ActState(Restorable):
     def __init__(self) -> None:
         self.group: dict[str, npt.NDArray[np.int8]] = {}
         self.due: dict[str, Int32] = {}
-        self.membership: dict[str, npt.NDArray[np.uint8]] = {}
+        self.membership: dict[str, UInt8] = {}
 
     def groups(self, name: str, n_agents: int) -> npt.NDArray[np.int8]:
         """Return the group of each of the first agents."""
@@ -45,7 +45,7 @@ class ActState(Restorable):
         """Return the round from which an act applies to each of the first posts."""
         return _grow(self.due, key, n_posts, np.int32(NOT_MET))
 
-    def suspended(self, key: str, n_agents: int) -> npt.NDArray[np.uint8]:
+    def suspended(self, key: str, n_agents: int) -> UInt8:
         """Return the membership of each of the first agents before its suspension."""
         return _grow(self.membership, key, n_agents, np.uint8(NOT_SUSPENDED))
 

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from prism_mesa.arrays import Ints
+from prism_mesa.arrays import Ints, UInt16
 from prism_mesa.errors import format_count, printable
 from prism_mesa.snapshot import Plain, Restorable
 
@@ -179,7 +179,7 @@ class Names(Labels, Restorable):
 
     saved_fields = ("_codes",)
 
-    def __init__(self, codes: npt.NDArray[np.uint16], pool: Sequence[str]) -> None:
+    def __init__(self, codes: UInt16, pool: Sequence[str]) -> None:
         self._codes, self._pool = codes, pool
         self._custom_names: dict[int, str] = {}
 

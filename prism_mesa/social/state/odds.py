@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Rows
+from prism_mesa.arrays import Floats, Rows, UInt64
 from prism_mesa.kernels.draws import mix
 from prism_mesa.kernels.utility import (
     MOOD_BITS,
@@ -90,7 +90,7 @@ class Odds:
                 self._per_unit = effect
         self._mood = params.mood * _logistic_quantiles() if params.sensitivity else np.zeros(1)
 
-    def draw_appeal(self, key: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
+    def draw_appeal(self, key: UInt64) -> npt.NDArray[np.float32]:
         """Return the appeal of the posts with these keys, in log-odds; the odds are lognormal with mean 1."""
         sigma = self.params.appeal_sigma
         if not (sigma and self.params.sensitivity and len(key)):

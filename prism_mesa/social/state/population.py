@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Int32, Ints, Mask, Rows
+from prism_mesa.arrays import Floats, Int32, Ints, Mask, Rows, UInt8, UInt16
 from prism_mesa.domain import STATES, AgentState
 from prism_mesa.errors import format_count
 from prism_mesa.kernels.walking import arrays
@@ -63,16 +63,16 @@ class Population(Restorable):
     propensities: npt.NDArray[np.float32]
     attributes: Floats
     present: Mask
-    membership: npt.NDArray[np.uint8]
+    membership: UInt8
     scripted: Mask
-    state: npt.NDArray[np.uint8]
+    state: UInt8
     ticks_in_state: Int32
-    pending_action: npt.NDArray[np.uint8]
+    pending_action: UInt8
     current_post: Int32
     current_match: npt.NDArray[np.int16]
     feed: Int32
-    n_feed: npt.NDArray[np.uint16]
-    n_read: npt.NDArray[np.uint16]
+    n_feed: UInt16
+    n_read: UInt16
 
     def __len__(self) -> int:
         return len(self.state)
@@ -207,7 +207,7 @@ class History(Restorable):
         self.ring = np.concatenate([self.ring, np.zeros((n_agents, self.depth), HISTORY_ENTRY)])
         self.count = np.concatenate([self.count, np.zeros(n_agents, np.int64)])
 
-    def record(self, rows: Rows, moves: npt.NDArray[np.uint16], clock: Int32, posts: Rows) -> None:
+    def record(self, rows: Rows, moves: UInt16, clock: Int32, posts: Rows) -> None:
         """Append one entry to the history of each of `rows`, which are distinct."""
         if not self.depth:
             return

@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Floats, Mask, Rows
+from prism_mesa.arrays import Floats, Mask, Rows, UInt64
 from prism_mesa.domain import POST_KINDS, Post
 from prism_mesa.kernels.commit.posts import add, default_texts
 from prism_mesa.kernels.walking import arrays
@@ -73,7 +73,7 @@ class Posts(Restorable):
 
     def __init__(self, corpus: Corpus, topics: Topics, window: int, room: int = 0) -> None:
         self.corpus, self.topics, self.window, self.n = corpus, topics, window, 0
-        self.draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
+        self.draw_appeal: Callable[[UInt64], npt.NDArray[np.float32]] | None = None
         """Draws the appeal of posts, in log-odds, by their keys; only roots use it."""
         self.draw_attributes: Callable[[Rows], Floats] | None = None
         """Draws the attributes of new posts, shape (n, attributes); reshares get the attributes of their roots."""
@@ -131,7 +131,7 @@ class Posts(Restorable):
         kind: Rows | int,
         parent: Rows | int,
         root: Rows | None,
-        key: npt.NDArray[np.uint64] | int = 0,
+        key: UInt64 | int = 0,
         words: Rows | int = NO_TEXT,
         wording: Rows | int = 0,
         *,

@@ -9,9 +9,8 @@ from threading import Timer
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from prism_mesa.arrays import Floats
+from prism_mesa.arrays import Floats, UInt8
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
 from prism_mesa.reasoner import asks_llm
@@ -68,7 +67,7 @@ class LiveSource(page_source.Source):
             columns = {name: np.array(collected_columns[name][:n], np.float64) for name in names}
             return {"round": np.arange(n, dtype=np.float64), **columns}
 
-    def states(self) -> npt.NDArray[np.uint8]:
+    def states(self) -> UInt8:
         with self.model.lock:
             people, agents, codes = self.model.population, _NO_AGENTS, _NO_AGENTS
             transitions = self.model.last_round.rows.get("transitions")

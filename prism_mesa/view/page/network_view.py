@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 from reacton.core import use_memo
 from reacton.ipyvuetify import Html
 from scipy.ndimage import map_coordinates
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
-from prism_mesa.arrays import Floats, Rows
+from prism_mesa.arrays import Floats, Ints, Rows
 from prism_mesa.domain import color_order, states_in
 from prism_mesa.errors import format_count, shorten
 from prism_mesa.streams import Streams
@@ -32,7 +31,7 @@ _GOLDEN_ANGLE: Final = np.pi * (3 - np.sqrt(5))
 class NetworkLayout:
     """The rows of the agents to draw, ascending, and their positions, shape (len(agents), 2), each in -1..1."""
 
-    agents: npt.NDArray[np.int64]
+    agents: Ints
     points: Floats
 
 

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from prism_mesa.analysis.explain.trace import fold_repeats
-from prism_mesa.arrays import Floats, Rows
+from prism_mesa.arrays import Floats, Rows, UInt8
 from prism_mesa.domain import STATE_COLORS, STATES, AgentState
 from prism_mesa.errors import shorten
 from prism_mesa.statechart import Statechart
@@ -22,7 +21,7 @@ _CODES_BY_RANK: Final = np.array([*(state.code for state in STATE_COLORS), *rang
 _RANKS_BY_CODE: Final = np.argsort(_CODES_BY_RANK).astype(np.uint8)
 
 
-def most_active_states(initial: Rows, agents: Rows, entered: Rows) -> npt.NDArray[np.uint8]:
+def most_active_states(initial: Rows, agents: Rows, entered: Rows) -> UInt8:
     """Return the code of each agent's most active state, shape (n,): the state that is last in `STATE_COLORS`.
 
     Args:
@@ -200,7 +199,7 @@ class Source(Protocol):
     def round_columns(self) -> Mapping[str, Floats]:
         """Return the columns of the table `rounds` (`social.tables.ROUNDS`) for rounds 0 .. `round`."""
 
-    def states(self) -> npt.NDArray[np.uint8]:
+    def states(self) -> UInt8:
         """Return the code of each agent's most active state in the round (see `most_active_states`), or `ABSENT`."""
 
     def follows(self) -> Follows:

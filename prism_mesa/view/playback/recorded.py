@@ -9,12 +9,11 @@ from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
-from prism_mesa.arrays import Floats
+from prism_mesa.arrays import Floats, Mask, UInt8
 from prism_mesa.domain import ACTIONS, POST_KINDS, AgentState
 from prism_mesa.errors import format_error
 from prism_mesa.llm.text import clean_text
@@ -79,7 +78,7 @@ class RecordedSource(page_source.Source):
     def round_columns(self) -> Mapping[str, Floats]:
         return {name: column[: self._round + 1] for name, column in self.tables.round_columns.items()}
 
-    def states(self) -> npt.NDArray[np.uint8]:
+    def states(self) -> UInt8:
         states = np.full(self.n_agents, AgentState.IDLE.code, np.uint8)
         transitions = self.tables.transitions
         if transitions is not None:
@@ -89,7 +88,7 @@ class RecordedSource(page_source.Source):
         return states
 
     @cached_property
-    def _is_known(self) -> npt.NDArray[np.bool_]:
+    def _is_known(self) -> Mask:
         """Whether each agent is present in the round and has recorded transitions."""
         tables = self.tables
         if tables.transitions is None:

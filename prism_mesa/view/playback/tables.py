@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.arrays import Floats, Rows
+from prism_mesa.arrays import Floats, Mask, Rows
 from prism_mesa.domain import POST_KINDS, STATES, states_in
 from prism_mesa.errors import DataError, PrismError, format_count, format_error
 from prism_mesa.llm.ledger import Ledger
@@ -185,7 +185,7 @@ class PlaybackTables(RunRecords):
             self._networks[key] = self._follows_after(n_events, has_joined)
         return self._networks[key]
 
-    def _follows_after(self, n_events: int, has_joined: npt.NDArray[np.bool_]) -> Follows:
+    def _follows_after(self, n_events: int, has_joined: Mask) -> Follows:
         """Return the follows between agents that have joined, after the first `n_events` events."""
         network = self.first_network[0]
         if network is None:

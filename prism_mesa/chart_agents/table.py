@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Ints
+from prism_mesa.arrays import Ints, UInt8
 from prism_mesa.errors import AgentError
 from prism_mesa.statechart import StateTransition
 from prism_mesa.streams import Streams
@@ -23,7 +23,7 @@ class ChartColumns:
     """The agents' state in one of their charts.
 
     Attributes:
-        codes: The code of each agent's state; `states` is the same memory as an array.
+        codes: The code of each agent's state.
         made: Number of ticks that the agent has made.
         entered: Number of ticks that the agent had made when it entered its state.
         histories: The last changes of each agent.
@@ -31,15 +31,12 @@ class ChartColumns:
 
     def __init__(self, n: int) -> None:
         self.codes, self.made, self.entered = bytearray(n), np.zeros(n, np.int64), np.zeros(n, np.int64)
-        self.states = np.frombuffer(self.codes, np.uint8)
         self.histories: list[list[StateTransition]] = [[] for _ in range(n)]
 
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"states": None}
-
-    def __setstate__(self, stored: dict[str, Any]) -> None:
-        vars(self).update(stored)
-        self.states = np.frombuffer(self.codes, np.uint8)
+    @property
+    def states(self) -> UInt8:
+        """The memory of `codes` as an array."""
+        return np.frombuffer(self.codes, np.uint8)
 
     def take(self, rows: Sequence[int]) -> "ChartColumns":
         """Return columns of some rows; from the end of these columns on, rows are those of new agents."""

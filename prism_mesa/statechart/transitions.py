@@ -1,11 +1,9 @@
 """Transitions of a chart (`Transition`), and entries of an agent's history (`StateTransition`)."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from enum import Enum
 from math import isfinite, isnan
 from typing import Any, Final, Literal
@@ -79,7 +77,7 @@ class Transition:
         has_effects: Whether taking the transition runs a function, or its target depends on the past.
 
     Raises:
-        ChartError: (a ValueError) If the trigger is empty, a source is missing, unknown or repeated, or a guard or an
+        ChartError: (a ValueError) If the trigger is empty, a source is missing or repeated, or a guard or an
             action cannot be called.
     """
 
@@ -181,21 +179,13 @@ def _shared_enum(*states: Any) -> Sequence[State]:
     return next((enum_members(state) for state in states if is_member(state)), ())
 
 
-_MAX_LENGTH_CHANGE: Final = 2
-"""Largest difference of lengths between a misspelt state and the state that was meant."""
-_MIN_SIMILARITY: Final = 0.75
-"""Smallest similarity of a misspelt state (`difflib`)."""
-
-
 def _read_state(state: Any, members: Sequence[State], *, is_strict: bool = False) -> State:
     """Return the member for a state; a string that is no member's value stays a string until the chart looks it up."""
     if not isinstance(state, Enum | str):
         raise ChartError(f"{state!r} is not a state; give a member of an Enum of strings, or its value")
     if isinstance(state, Enum) or not members:
         return state
-    names = [member.value for member in members if abs(len(member.value) - len(state)) <= _MAX_LENGTH_CHANGE]
-    is_misspelt = get_close_matches(state, names, cutoff=_MIN_SIMILARITY) or not re.fullmatch(r"[\w -]+", state)
-    is_known = is_strict or state in names or is_misspelt
+    is_known = is_strict or state in [member.value for member in members]
     return find_state(state, members) if is_known else state
 
 

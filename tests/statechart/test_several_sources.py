@@ -79,7 +79,7 @@ def test_any_is_every_state_of_the_chart_but_the_target():
 )
 def test_what_are_no_sources_is_one_clear_line(source, says):
     with pytest.raises(ChartError, match=says) as error:
-        Transition("tires", source, RESTING)
+        a_chart(Transition("tires", source, RESTING))
     assert "\n" not in str(error.value)
 
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from prism_mesa.domain import STATES, AgentState
+from prism_mesa.domain import STATES, AgentState, color_order
 from prism_mesa.errors import ChartError, DataError, did_you_mean, format_count, printable, shorten
 from prism_mesa.params import short_repr
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
@@ -267,12 +267,6 @@ def _caption(group: Group, n: float) -> str:
     return f"{text}. In boxes: share of agent-ticks. The thicker an arrow, the more often it was taken.{sample_note}"
 
 
-_STATE_ROWS: Final = (
-    *(AgentState.IDLE, AgentState.RESTING, AgentState.SCROLLING, AgentState.EVALUATING, AgentState.COMPOSING),
-    *(AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE),
-)
-
-
 def timeline_figure(
     source: OneRun,
     agent: int | str,
@@ -306,7 +300,7 @@ def timeline_figure(
     panel = open_panel(ax, width, f"{shorten(printable(name), 40)}, agent {row}", height=6.6 if width > 12 else 7.4)
     axes = panel.axes
     states = [find_state(state, run.states) for state in (moves["from_state"].iloc[0], *moves["to_state"])]
-    state_rows = (*_STATE_ROWS, *run.states[len(STATES) :])
+    state_rows = color_order(run.states)
     edges = np.array([first, *times, last + 1], np.float64)
     for height, state in enumerate(state_rows):
         spans = [(edges[n], edges[n + 1] - edges[n]) for n, entered in enumerate(states) if entered is state]

@@ -172,12 +172,18 @@ def declared_columns(kind: Any) -> dict[str, column]:
     return {name: value for name, value in fields.items() if isinstance(value, column)}
 
 
-def get_column(agents: Iterable[Any], name: str) -> npt.NDArray[Any]:
-    """Return a declared column of some agents, or the codes of their states (``"state"``), in their order."""
+def get_column(agents: Iterable[Any], name: str, chart: str = "") -> npt.NDArray[Any]:
+    """Return a declared column of some agents, or the codes of their states (``"state"``), in their order.
+
+    Several charts have names: ``get_column(agents, "state", chart="work")``.
+    """
     members = list(agents)
     if not members:
         return np.zeros(0)
-    values = members[0]._table.charts[""].states if name == "state" else _column(members, name)
+    charts = members[0]._table.charts
+    if name == "state" and chart not in charts:
+        raise AgentError(f"get_column: no chart {chart!r}; give chart={' or '.join(map(repr, charts))}")
+    values = charts[chart].states if name == "state" else _column(members, name)
     return np.asarray(values[_rows(members)])
 
 

@@ -360,6 +360,7 @@ def no_timeout():
         (lambda: setattr(Lamp(Empty()), "state", "broken"), ChartError, "Lamp.state.*'broken'"),
         (lambda: column("text"), AgentError, "'text'"),
         (lambda: set_column([Lamp(Empty())], "weight", 1), AgentError, "'weight'"),
+        (lambda: get_column([Twin(Empty())], "state"), AgentError, "'day' or 'night'"),
         (lambda: tick_all([mesa.Agent(Empty())]), AgentError, "Agent"),
         (lambda: tick_all([Lamp(Empty()), Lamp(Empty())]), AgentError, "same model"),
     ],

@@ -10,7 +10,7 @@ from warnings import warn
 import mesa
 
 from prism_mesa.chart_agents.slot import Slot
-from prism_mesa.chart_agents.table import AgentTable, ChartColumns, table_of
+from prism_mesa.chart_agents.table import AgentTable, table_of
 from prism_mesa.errors import ChartError, PrismWarning
 from prism_mesa.statechart import State, Statechart, StateTransition
 
@@ -72,9 +72,6 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
     def _charts(self) -> Mapping[str, Statechart]:
         return self.charts if self.chart is None else {"": self.chart}
 
-    def _columns(self, name: str) -> ChartColumns:
-        return self._table.charts[name]
-
     def _slot(self, name: str) -> Slot:
         return Slot(self, name, self._charts[name])
 
@@ -111,7 +108,7 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
     @property
     def state_history(self) -> list[StateTransition]:
         """The last changes of state, oldest first; a unit of Mesa's time is a second from the start of 2000."""
-        entries = [entry for name in self._charts for entry in self._columns(name).histories[self._row]]
+        entries = [entry for name in self._charts for entry in self._table.charts[name].histories[self._row]]
         return sorted(entries, key=lambda entry: entry.timestamp)
 
     def fire(self, trigger: str, context: Any = None) -> Any:

@@ -23,7 +23,7 @@ class Slot:
 
     @property
     def _columns(self) -> ChartColumns:
-        columns: ChartColumns = self.agent._columns(self.name)
+        columns: ChartColumns = self.agent._table.charts[self.name]
         return columns
 
     @property
@@ -152,7 +152,7 @@ class OpenChoice:
     def place(self, reasoner: Any) -> PlacedQuestion:
         """Return the question with the agent's draw."""
         agent, first = self.slot.agent, self.cell.candidates[0]
-        ticks = int(agent._columns(self.slot.name).made[agent._row])
+        ticks = int(self.slot._columns.made[agent._row])
         draw = agent._table.streams.uniform_one(f"{self.slot.name}/choice/{first.trigger}", agent.unique_id, ticks)
         question = reasoner.question(agent, first.source, first.trigger, self.options, self.context)
         return PlacedQuestion(question, round=ticks, agent=agent.unique_id, draw=draw)

@@ -20,6 +20,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from prism_mesa.errors import ChartError
+from prism_mesa.statechart.states import state_name
 
 NEEDS_ORACLE: Final = "needs_oracle"
 """A guard returns this value to let the oracle choose among the declared targets."""
@@ -152,11 +153,6 @@ def field_name(node: ast.expr) -> str:
     return re.sub(r"^context\.", "post.", ast.unparse(node))
 
 
-def _as_text(value: Any) -> Any:
-    """Return the value of a member of an enum, so that it equals a string; other values are unchanged."""
-    return value.value if isinstance(value, Enum) else value
-
-
 def _as_truth_value(value: Any) -> Any:
     """Return whether `value` is true, element by element for a column."""
     if not isinstance(value, np.ndarray):
@@ -174,7 +170,7 @@ def _quotient(left: Any, right: Any) -> Any:
     return left / right
 
 
-_FUNCTIONS: Final = {"truth": _as_truth_value, "quotient": _quotient, "text": _as_text}
+_FUNCTIONS: Final = {"truth": _as_truth_value, "quotient": _quotient, "text": state_name}
 
 
 class _Elementwise(ast.NodeTransformer):

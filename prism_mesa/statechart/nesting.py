@@ -103,7 +103,10 @@ class Hierarchy:
         recalled: Node = target
         while self.is_parent(recalled) and recalled not in self.history:
             recalled = self.children[recalled][0]
-        entries = {state: self._entries(state, common) for state in self.leaves(target)} if target is not None else {}
+        entries = {
+            state: tuple(self.on_enter[node] for node in reversed(self._path(state, common)) if node in self.on_enter)
+            for state in (self.leaves(target) if target is not None else ())
+        }
         placement = Placement(
             level,
             source if level else "",
@@ -119,6 +122,3 @@ class Hierarchy:
         """Return a state and its parents below `common`, innermost first."""
         ancestors = self.ancestors(leaf)
         return [leaf, *ancestors[: ancestors.index(common) if common in ancestors else None]]
-
-    def _entries(self, leaf: State, common: str | None) -> tuple[Action, ...]:
-        return tuple(self.on_enter[node] for node in reversed(self._path(leaf, common)) if node in self.on_enter)

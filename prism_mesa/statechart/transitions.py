@@ -1,7 +1,7 @@
 """Transitions of a chart (`Transition`), and entries of an agent's history (`StateTransition`)."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -66,7 +66,7 @@ class Transition:
         trigger: The name of the event, not empty; or `after`, `rate`, `probability` or `when`, which `timing` holds.
         source: The state to leave (a member of an enum or its value), several states, or `ANY`. In
             `Statechart.transitions`, every transition has a single source: the chart splits transitions with several.
-            If no state is a member of an enum, the chart looks up all of them.
+            The chart looks up values.
         target: The state to enter; None lets the oracle choose among the declared targets.
         guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE`` that changes nothing. None
             means *else*.
@@ -99,6 +99,8 @@ class Transition:
             object.__setattr__(self, "trigger", str(self.trigger))
         is_single = isinstance(self.source, str | bytes | AnyState) or not isinstance(self.source, Iterable)
         declared_sources = [self.source] if is_single else list(self.source)
+        if isinstance(self.source, Set):
+            declared_sources.sort(key=lambda state: str(state_name(state)))
         *sources, target = (str(state_name(state)) for state in (*declared_sources, self.target))
         label = f"transition {', '.join(sources)} --{self.trigger}--> {target}"
         if isinstance(self.timing, Rate) and self.target is None:
@@ -108,19 +110,13 @@ class Transition:
         for name, function in (("guard", self.guard), ("action", self.action)):
             if function is not None and not callable(function):
                 raise ChartError(f"{label}: the {name} is {function!r}; give a callable (agent, context) or None")
-        try:
-            members = _shared_enum(*declared_sources, self.target)
-            if self.source is not ANY:
-                states = _sorted_states(declared_sources, members)
-                object.__setattr__(self, "source", states[0] if len(states) == 1 else states)
-            if self.target is not None:
-                object.__setattr__(self, "target", _read_state(self.target, members))
-        except ChartError as error:
-            raise ChartError(f"{label}: {error}") from None
+        if fault := _source_fault(self.source, declared_sources, sources, self.target):
+            raise ChartError(f"{label}: {fault}")
+        object.__setattr__(self, "source", declared_sources[0] if len(sources) == 1 else tuple(declared_sources))
 
     @property
     def sources(self) -> tuple[State, ...]:
-        """The source states, in the order of their enum; empty for `ANY`."""
+        """The source states; empty for `ANY`."""
         if self.source is ANY:
             return ()
         return self.source if isinstance(self.source, tuple) else (self.source,)
@@ -164,42 +160,22 @@ class Transition:
         return f"<Transition {self}>"
 
 
+def _source_fault(source: Any, states: list[Any], names: list[str], target: Any) -> str:
+    """Return what is wrong with the sources of a transition, which are `states` with `names`, or with its target."""
+    if not states:
+        return "it has no source; give a state, several, or ANY"
+    if ANY in states and source is not ANY:
+        return "ANY cannot be combined with other sources: it means every state but the target"
+    for state in states if target is None else (*states, target):
+        if not isinstance(state, Enum | str):
+            return f"{state!r} is not a state; give a member of an Enum of strings, or its value"
+    repeated = [name for name in names if names.count(name) > 1]
+    return f"{repeated[0]!r} is a source twice" if repeated else ""
+
+
 def function_name(function: Any) -> str:
     """Return the name of a function, or of the class of another callable."""
     return str(getattr(function, "__name__", type(function).__name__)).replace("<lambda>", "lambda")
-
-
-def is_member(state: Any) -> bool:
-    """Return whether a state is a member of an enum."""
-    return isinstance(state, Enum) and state is not ANY
-
-
-def _shared_enum(*states: Any) -> Sequence[State]:
-    """Return all members of the enum of the first state that is a member of one; empty if there is none."""
-    return next((enum_members(state) for state in states if is_member(state)), ())
-
-
-def _read_state(state: Any, members: Sequence[State], *, is_strict: bool = False) -> State:
-    """Return the member for a state; a string that is no member's value stays a string until the chart looks it up."""
-    if not isinstance(state, Enum | str):
-        raise ChartError(f"{state!r} is not a state; give a member of an Enum of strings, or its value")
-    if isinstance(state, Enum) or not members:
-        return state
-    is_known = is_strict or state in [member.value for member in members]
-    return find_state(state, members) if is_known else state
-
-
-def _sorted_states(declared_sources: list[Any], members: Sequence[State]) -> tuple[State, ...]:
-    if not declared_sources:
-        raise ChartError("it has no source; give a state, several, or ANY")
-    if ANY in declared_sources:
-        raise ChartError("ANY cannot be combined with other sources: it means every state but the target")
-    states = [_read_state(state, members) for state in declared_sources]
-    for state in states:
-        if states.count(state) > 1:
-            raise ChartError(f"{state_name(state)!r} is a source twice")
-    is_ordered = all(state in members for state in states)
-    return tuple(sorted(states, key=members.index) if is_ordered else states)
 
 
 class _UncheckedEntry:
@@ -223,9 +199,10 @@ class StateTransition(_UncheckedEntry):
     context: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        members = _shared_enum(self.from_state, self.to_state)
-        for name in ("from_state", "to_state"):
-            object.__setattr__(self, name, _read_state(getattr(self, name), members, is_strict=True))
+        states = self.from_state, self.to_state
+        members = next((enum_members(state) for state in states if isinstance(state, Enum)), ())
+        for name in ("from_state", "to_state") if members else ():
+            object.__setattr__(self, name, find_state(getattr(self, name), members))
         if self.from_state == self.to_state:
             raise ChartError(f"a StateTransition from {state_name(self.from_state)!r} to itself is not recorded")
         _require_utc(self.timestamp)

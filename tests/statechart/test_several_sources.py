@@ -55,7 +55,10 @@ def test_several_sources_are_one_transition_from_each_in_the_order_of_the_states
 
 @pytest.mark.parametrize("kind", [list, tuple, set, frozenset, iter])
 def test_any_collection_of_sources_will_do(kind):
-    assert Transition("tires", kind([RESTING, IDLE]), SCROLLING).sources == (IDLE, RESTING)
+    assert triples(a_chart(Transition("tires", kind([RESTING, IDLE]), SCROLLING))) == [
+        ("tires", IDLE, SCROLLING),
+        ("tires", RESTING, SCROLLING),
+    ]
 
 
 def test_any_is_every_state_of_the_chart_but_the_target():

@@ -20,6 +20,7 @@ from prism_mesa.social.params import SocialParams
 from prism_mesa.statechart import ANY, AgentState, F, Statechart, Transition, draw_chart, rate, when
 from prism_mesa.studies.design.study_design import design_study
 from prism_mesa.studies.params import study_params
+from prism_mesa.view.comparison.report import comparison_figure
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
 LIVELY = {"agents_activity": 1.0, "agents_activity_sigma": 0.0, "agents_post_rate": 0.5}
@@ -186,6 +187,7 @@ def test_measures_and_comparisons_have_the_states_of_the_runs_and_name_those_lef
     row = same.measures.set_index("measure").loc[name]
     assert (row["base"], row["unit"], row["equal"]) == (share, "share", True)
     assert name in set(same.rounds["column"])
+    assert "share doomscrolling" in [axes.get_title(loc="left") for axes in comparison_figure(same).axes]
     assert name not in {*mixed.measures["measure"], *mixed.rounds["column"]}
     assert len([note for note in mixed.notes if "doomscrolling" in note]) == 1
     assert not any("doomscrolling" in note for note in same.notes)

@@ -20,7 +20,7 @@ from prism_mesa.studies.design.models import check_models
 from prism_mesa.studies.design.points import check_keys, takes_integers
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.folder import StudyFolder, read_json, write_text
-from prism_mesa.studies.measures.catalogue import find_measure
+from prism_mesa.studies.measures.catalogue import chart_states, check_states, find_measure
 from prism_mesa.studies.params import NAME, RunLimits, study_params
 
 RISE: Final = 3.84
@@ -229,14 +229,15 @@ class CalibrationPlan:
 def plan_calibration(params: CalibrationParams, name: str, where: str) -> CalibrationPlan:
     """Return a calibration that is ready to run; models at its bounds are built to check it."""
     check_keys(params.parameters, f"{where}: parameters")
+    start_values = {"question": _QUESTION, "base": params.base, "set": params.set}
+    base = design_study(study_params(start_values, where), name, where).base
     for group, targets in (("fit", params.fit), ("holdout", params.holdout)):
         for measure in targets:
             try:
                 find_measure(measure)
+                check_states([measure], chart_states([base.statechart.chart]))
             except PrismError as error:
                 raise ConfigError(f"{where}: {group}: {str(error).removeprefix('measures: ')}") from None
-    start_values = {"question": _QUESTION, "base": params.base, "set": params.set}
-    base = design_study(study_params(start_values, where), name, where).base
     values = base.model_dump(mode="json", exclude={"seed"})
     axes = tuple(_make_axis(key, span, values, where) for key, span in params.parameters.items())
     identity, notes = identify_config(base), _notes(params)

@@ -13,11 +13,10 @@ from prism_mesa.reasoner import Reasoner, make_reasoner
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.identity import Identity, identify_config
 from prism_mesa.runs.yaml_text import read_yaml
-from prism_mesa.social.behavior import load_chart
 from prism_mesa.social.params import InterventionParams
 from prism_mesa.streams import digest64
 from prism_mesa.studies.design.points import Points, check_keys, find_file, make_points
-from prism_mesa.studies.measures.catalogue import check_states, find_measure
+from prism_mesa.studies.measures.catalogue import chart_states, check_states, find_measure
 from prism_mesa.studies.measures.treatment import by_agent, check_interventions
 from prism_mesa.studies.params import StudyParams, settings, settings_text
 from prism_mesa.studies.statistics.cells import Treatment, level_text
@@ -246,7 +245,7 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
             parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels)
         if is_fixed:
             check_interventions(params.measures, config_by_arm.values())
-        check_states(params.measures, (state.value for chart in charts if chart for state in load_chart(chart).members))
+        check_states(params.measures, chart_states(charts))
     except PrismError as error:
         raise ConfigError(f"{where}: {error}") from None
     notes = list(points.notes)

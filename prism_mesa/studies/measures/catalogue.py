@@ -1,6 +1,6 @@
 """The catalogue of measures: find measures by name and compute them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
@@ -13,6 +13,7 @@ import numpy as np
 from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, printable
 from prism_mesa.params import short_repr
 from prism_mesa.runs.identity import digest, module_digest
+from prism_mesa.social.behavior import load_chart
 from prism_mesa.studies.measures.cascades import CASCADES, LARGE_TREES, OBSERVED, SEEDED
 from prism_mesa.studies.measures.engagement import CHURN, DECISIONS, ENGAGEMENT, INEQUALITY, STATE_SHARES, state_share
 from prism_mesa.studies.measures.exposure import EXPOSURE, HOMOPHILY, measure_by_attribute
@@ -68,6 +69,11 @@ def find_measure(name: str) -> Measure:
 def measure_names(run: FinishedRun) -> list[str]:
     """Return the names of all measures of a run, with the shares of its chart's own states."""
     return [*dict.fromkeys((*MEASURES, *(f"share_{state}" for state in run.summary["state_shares"])))]
+
+
+def chart_states(charts: Iterable[str | None]) -> Iterator[str]:
+    """Return the states of configured charts (`statechart.chart`)."""
+    return (state.value for chart in charts if chart for state in load_chart(chart).members)
 
 
 def check_states(measures: Iterable[str], states: Iterable[str]) -> None:

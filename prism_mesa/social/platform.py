@@ -430,13 +430,15 @@ class Platform(Restorable):
         stored = self.posts.attributes[posts], self.population.attributes[self.posts.author[posts]]
         return self.attributes.fill_views(self.posts.views(posts, authors, *values), *stored)
 
-    def utilities(self, readers: Rows, posts: Rows, similarities: Rows) -> Floats:
-        """Return the utility of each post to its reader, given their similarities."""
+    def utilities(
+        self, readers: Rows, posts: Rows, similarities: Rows, tastes: tuple[Tastes, TasteTables] | None = None
+    ) -> Floats:
+        """Return the utility of each post to its reader, given their similarities; by default by the tastes of now."""
         if not self.odds.params.sensitivity:
             return np.asarray(to_relevance(similarities))
         utility = np.empty(len(posts), np.float64)
         agent, post, match = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, similarities))
-        utilities(agent, post, match, UNIT_LENGTH, self.posts.table, *self.tastes, utility)
+        utilities(agent, post, match, UNIT_LENGTH, self.posts.table, *(tastes or self.tastes), utility)
         return utility
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:

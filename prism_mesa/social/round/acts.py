@@ -35,7 +35,7 @@ from prism_mesa.statechart.checks import suggest_field
 
 MAX_ACTS: Final = 32
 """Maximum number of labels and frictions in a round, and of acts on feeds."""
-_READER_FIELDS: Final = ("post.relevance", "post.utility", "post.in_network")
+_READER_FIELDS: Final = ("post.relevance", "post.utility", "post.expected_utility", "post.in_network")
 
 
 def check_acts(params: SocialParams, declared: Attributes) -> None:

@@ -131,7 +131,7 @@ class CandidateColumns(PostColumns):
     """Candidates of feeds, each with its reader.
 
     Besides the fields of posts there are `age` in rounds, `age_hours`, `in_network` (whether the reader follows the
-    author), and `author_followers`.
+    author), `author_followers`, and `expected_utility` (without the reader's mood, which no platform can know).
     """
 
     def __init__(self, platform: Platform, readers: Rows, posts: Rows, is_followed: Mask) -> None:
@@ -151,6 +151,10 @@ class CandidateColumns(PostColumns):
             return self.column("age") * (platform.params.clock.round_minutes / 60)
         if name == "in_network":
             return self._is_followed
+        if name == "expected_utility":  # a mood of 0 for everybody
+            tastes, tables = platform.tastes
+            no_moods = tables._replace(mood=np.zeros_like(tables.mood))
+            return platform.utilities(self.readers, self.posts, self._matches(), (tastes, no_moods))
         if name == "author_followers":
             return platform.network.n_followers[platform.posts.author[self.posts]]
         return super().column(name)

@@ -31,7 +31,7 @@ MAX_SCORE: Final = 1e38
 _AGENT_FIELDS: Final = ("row", *AGENT_FIELDS, "scripted", "low_threshold", "high_threshold", *BIG_FIVE)
 _POST_FIELDS: Final = (
     *("post_id", "relevance", "utility", "kind", *POST_COUNTERS, "round", "author", "root"),
-    *("age", "age_hours", "in_network", "author_followers"),
+    *("age", "age_hours", "in_network", "author_followers", "expected_utility"),
 )
 
 

@@ -9,6 +9,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.runs.config import make_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round import feeds as feed
+from prism_mesa.social.round.columns import CandidateColumns
 from prism_mesa.statechart import F
 
 WORLD = {"agents.n": 80, "rounds": 6, "network.mean_degree": 10, "agents.activity": 0.8, "agents.post_rate": 0.6}
@@ -128,6 +129,17 @@ def test_a_function_and_an_expression_that_say_the_same_give_the_same_feeds(mode
     assert by_expression == feeds_of(world(own(f"also_{mode}"), **more))
     assert by_expression == feeds_of(world(own(mode), threads=3, **more))
     assert by_expression != feeds_of(world("chronological", **more))
+
+
+def test_the_expected_utility_lacks_the_mood_and_nothing_else():
+    model = SocialModel(world("chronological"))
+    model.run_for(3)
+    readers, posts = np.repeat(np.arange(40), 5), np.tile(np.arange(5), 40)
+    columns = CandidateColumns(model.platform, readers, posts, np.ones(len(posts), np.bool_))
+    moods = [model.platform.log_odds(*pair)["its mood"] for pair in zip(readers.tolist(), posts.tolist(), strict=True)]
+    expected = columns.column("utility") - model.params.utility.sensitivity * np.array(moods)
+    np.testing.assert_allclose(columns.column("expected_utility"), expected, atol=1e-12)
+    assert np.std(moods) > 1
 
 
 def test_the_cut_of_readers_into_parts_with_few_candidates_changes_no_feed(monkeypatch):

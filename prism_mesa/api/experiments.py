@@ -103,12 +103,16 @@ class Experiments:
             def count(progress: Progress, before: int = before) -> None:
                 on_run(before + progress.done + progress.failed, self.n_runs)
 
-            results[name] = study.run(workers=workers, report=report, on_run=count)
+            results[name] = study.run(workers=workers, report=False, on_run=count)
             before += study.design.n_runs
-        failed = {name: int((result.runs["status"] == "failed").sum()) for name, result in results.items()}
-        if any(failed.values()):
-            runs = ", ".join(f"{name}: {format_count(n, 'failed run')}" for name, n in failed.items() if n)
-            raise RunError(f"{self.path}: {runs}; the report of the study has the reasons")
+        failed = {name: result.runs[result.runs["status"] == "failed"] for name, result in results.items()}
+        reasons = [
+            f"{name}: {format_count(len(r), 'failed run')}: {r['reason'].iloc[0]}"
+            for name, r in failed.items()
+            if len(r)
+        ]
+        if reasons:
+            raise RunError(f"{self.path}: {'; '.join(reasons)}")
         rows: list[OutcomeRow] = []
         for name, item in self.experiments.items():
             rows += evaluate(name, item, compare_matched(item, results[item.study]))

@@ -15,7 +15,7 @@ from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import needs_no_llm
 from prism_mesa.social.round.walk_tables import WalkBuffers
-from prism_mesa.social.state.chunks import map_in_threads, mapped_zeros
+from prism_mesa.social.state.chunks import map_in_threads
 from prism_mesa.social.state.topics import UNIT_LENGTH
 
 MAX_EVENTS: Final = 1 << 18
@@ -35,11 +35,11 @@ def make_starts(
     decided_posts: Rows | int = POST_AT_HAND,
 ) -> Starts:
     """Return agents that are about to walk (see `Starts`); a number applies to all agents."""
-    ticks, codes, target_codes, posts = mapped_zeros(4 * len(rows), np.int32).reshape(4, -1)
-    is_open, columns = np.empty(len(rows), np.uint8), (start_ticks, triggers, targets, decided_posts, was_open)
-    for column, values in zip((ticks, codes, target_codes, posts, is_open), columns, strict=True):
+    columns = np.empty((5, len(rows)), np.int32)
+    for column, values in zip(columns, (start_ticks, triggers, targets, was_open, decided_posts), strict=True):
         column[:] = values
-    return Starts(np.ascontiguousarray(rows, np.int32), ticks, codes, target_codes, is_open, posts)
+    ticks, codes, target_codes, is_open, posts = columns
+    return Starts(np.ascontiguousarray(rows, np.int32), ticks, codes, target_codes, is_open.astype(np.uint8), posts)
 
 
 def join_starts(parts: Sequence[Starts]) -> Starts:

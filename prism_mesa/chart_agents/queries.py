@@ -77,9 +77,12 @@ def why(agent: Any, trigger: str | None = None, context: Any = None) -> None:
             print(f"  so {node.transition.target.value}")
         elif node.options:
             print(f"  so the choice is open: {' or '.join(option.value for option in node.options)}")
-            if reasoner := getattr(agent.model, "reasoner", None):
-                placed = OpenChoice(slot, cell, node.key, context).place(reasoner)
-                _print_answer(agent, placed, *reasoner.answer([placed]))
+            reasoner = getattr(agent.model, "reasoner", None)
+            if reasoner is None:
+                print("  the model has no reasoner")
+                continue
+            placed = OpenChoice(slot, cell, node.key, context).place(reasoner)
+            _print_answer(agent, placed, *reasoner.answer([placed]))
         else:
             print("  so nothing happens")
 

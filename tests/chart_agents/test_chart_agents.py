@@ -217,9 +217,14 @@ def test_open_choices_go_to_the_models_reasoner_and_equal_questions_once():
     model.reasoner.close()
 
 
-def test_without_a_reasoner_the_message_says_what_is_open_and_what_to_write():
+def test_without_a_reasoner_the_message_says_what_is_open_and_what_to_write(capsys):
+    customer = Customer(Empty(), 3)
     with pytest.raises(ChartError, match=r"sees_price.*buying or leaving.*model\.reasoner"):
-        Customer(Empty(), 3).fire("sees_price", {"price": 5})
+        customer.fire("sees_price", {"price": 5})
+    why(customer, "sees_price", {"price": 5})
+    printed = capsys.readouterr().out
+    assert "buying or leaving" in printed
+    assert "no reasoner" in printed
 
 
 def test_why_prints_guards_question_and_answer_and_changes_nothing(capsys):

@@ -81,6 +81,16 @@ def test_experiments_print_their_outcomes_and_leave_a_report(prism, jobs):
     assert "The same study" not in table
 
 
+def test_a_failed_run_is_reported_with_its_reason(prism):
+    Path("my_faults.py").write_text("def breaks(run):\n    raise ValueError('a broken measure')\n")
+    broken = {"what": "posts", "role": "extra", "measure": "my_faults:breaks"}
+    write({"experiments": {"first": {**OUTCOMES["experiments"]["first"], "outcomes": {"broken": broken}}}})
+    code, _, err = prism("experiments", "--file", "outcomes.yaml")
+    assert code != 0
+    assert "study.yaml" in err
+    assert "a broken measure" in err
+
+
 def test_small_worlds_and_seeds_have_their_own_runs(prism, jobs):
     code, out, _ = prism("experiments", "first", "--file", "outcomes.yaml", "--scale", "small", "--seeds", 1, "--json")
     people = json.loads(out)[1]

@@ -138,18 +138,18 @@ def level(kind, run):
     return float(np.nanmean(per_agent(kind, True, run)))
 
 
-def shown(run):
-    """Return the views from the start of the treatment on: the reader's row, the post and its root."""
+def views_by_group(run):
+    """Return the views of each group from the start of the treatment on: the reader's row, the post and its root."""
     rows = run.table("impressions")
     rows = rows[rows["round"] >= start(run)]
-    return rows["agent"].to_numpy(), rows["post"].to_numpy(), rows["root"].to_numpy()
+    agent, post, root = (rows[key].to_numpy() for key in ("agent", "post", "root"))
+    masks = {name: (groups(run) == name)[agent] for name in (CONTROL, TREATED)}
+    return {name: (agent[mask], post[mask], root[mask]) for name, mask in masks.items()}
 
 
 def views_of(group, run):
     """Return the reader, post and root of the views of a group."""
-    agent, post, root = shown(run)
-    keep = groups(run)[agent] == group
-    return agent[keep], post[keep], root[keep]
+    return run.compute(views_by_group)[group]
 
 
 def is_reshare(run, agent, post, root):
@@ -164,24 +164,25 @@ def is_toxic(run, agent, post, root):
     return (run.table("posts")["toxic"] == True).to_numpy()[root]  # noqa: E712
 
 
-def follows_at_start(run):
-    """Return the follows before the first round, as sorted keys.
+def friends_at_start(run):
+    """Return the mutual follows before the first round, as sorted keys.
 
-    A key is the followed agent times the number of agents, plus the follower.
+    A key is one agent times the number of agents, plus the other.
     """
     edges, n, events = run.follows(), len(run.table("agents")), run.table("follows")
     events = events[events["event"].isin(["follow", "unfollow"])].drop_duplicates(["agent", "other"])
     key = events["other"].to_numpy(np.int64) * n + events["agent"].to_numpy()
     is_new = (events["event"] == "follow").to_numpy()
     end = edges["src"].to_numpy(np.int64) * n + edges["dst"].to_numpy()
-    return np.union1d(np.setdiff1d(end, key[is_new]), key[~is_new])
+    follows = np.union1d(np.setdiff1d(end, key[is_new]), key[~is_new])
+    return np.intersect1d(follows, follows % n * n + follows // n)
 
 
 def is_friend(run, agent, post, root):
     """Return which views are of items that a mutual follow at the start posted or reshared."""
-    keys, n = run.compute(follows_at_start), len(run.table("agents"))
-    mutual = np.intersect1d(keys, keys % n * n + keys // n)
-    return np.isin(run.table("posts")["author"].to_numpy(np.int64)[post] * n + agent, mutual)
+    friends, n = run.compute(friends_at_start), len(run.table("agents"))
+    pairs = run.table("posts")["author"].to_numpy(np.int64)[post] * n + agent
+    return friends[np.searchsorted(friends[:-1], pairs)] == pairs
 
 
 def distance(run, agent, root):

@@ -1,7 +1,8 @@
 """Measures of the studies on notes: views and engagements of noted posts before and after the note.
 
-Noted posts are those that have the note in the arm without effect. Functions of two runs find the same posts in the
-other arm by author and round of writing, and count from the same note on, so each post is compared with itself.
+Functions of two runs compare a post with itself: they find it in both runs by author and round of writing, and keep it
+if its note is shown in the same round of both. A post that gets the note in one run only is left out, because choosing
+posts by their luck in one run would favour that run.
 """
 
 from functools import partial
@@ -14,8 +15,8 @@ BIRTHS = 48, 96
 """Rounds of half an hour in which measured posts appear; the first day fills the platform, the last 48 hours spread."""
 HOUR = 2
 """Rounds of an hour."""
-CLOCK = 15 / 4.5
-"""How many times as fast reposts come: three quarters within 4.5 hours (one run without effects), for real posts 15."""
+Q75_HOURS = 15
+"""The hours in which three quarters of the reposts of noted posts come on X (Slaughter et al. 2025)."""
 
 
 def is_measured(run):
@@ -83,10 +84,23 @@ def count(kind, first, end, posts, run):
     return np.bincount(index[keep], n[keep], len(rows))
 
 
-def pairs(counter, run, against, label="notes", lag=0):
-    """Return a counter for each noted post in `run`, and in the run without the effect of notes."""
+def paired(run, against, label="notes", lag=0):
+    """Return the posts with the same note in both runs: rows in `run`, rows in `against`, note and birth."""
     rows, note, birth = noted(label, lag, against)
-    return counter((same_posts(rows, against, run), note, birth), run), counter((rows, note, birth), against)
+    own = same_posts(rows, against, run)
+    keep = note_rounds(label, lag, run)[own] == note
+    return own[keep], rows[keep], note[keep], birth[keep]
+
+
+def pairs(counter, run, against, **act):
+    """Return a counter for each post of `paired` in `run`, and in the run without the effect of notes."""
+    own, rows, note, birth = paired(run, against, **act)
+    return counter((own, note, birth), run), counter((rows, note, birth), against)
+
+
+def n_paired(run, against):
+    """Return the number of posts with the same note in both runs."""
+    return len(paired(run, against)[0])
 
 
 def change(kind, first, end, run, against, **act):
@@ -119,9 +133,12 @@ def change_of_shape(column, run, against, **act):
 
 
 def lost(youngest, oldest, run, against):
-    """Return the share of reposts lost over the life of posts whose age at the note is between two (rescaled) hours."""
-    _, note, birth = noted("notes", 0, against)
-    age = (note - birth) / HOUR * CLOCK
+    """Return the share of reposts lost over the life of posts whose age at the note is between two hours of X.
+
+    An hour of X is as much shorter here as reposts come faster.
+    """
+    _, _, note, birth = paired(run, against)
+    age = (note - birth) / HOUR * Q75_HOURS / reposts_q75_hours(against)
     here, there = pairs(partial(count, "reshare", -np.inf, np.inf), run, against)
     keep = (age >= youngest) & (age < oldest)
     return 1 - here[keep].sum() / (there[keep].sum() or nan)
@@ -178,11 +195,10 @@ for _kind, _name in (("views", "views"), ("reshare", "reposts"), ("like", "likes
         globals()[f"{_act}{_name}_after"] = partial(change, _kind, 0, np.inf, **_values)
         globals()[f"{_act}{_name}_before"] = partial(share_before, _kind, _label, _lag)
         globals()[f"{_act}{_name}_per_view"] = partial(change_per_view, _kind, _lag, **_values)
+    globals()[f"{_name}_until_note"] = partial(change, _kind, -np.inf, 0)
     globals()[f"{_name}_by_post"] = partial(change_by_post, _kind)
-for _first, _end in ((0, 1), (1, 3), (3, 6), (6, 12), (12, 24), (24, 36), (36, 48)):
+for _first, _end in ((0, 1), (1, 3), (3, 6), (6, 12), (12, 24)):
     globals()[f"views_{_first}_{_end}"] = partial(change, "views", HOUR * _first, HOUR * _end)
-    _rounds = [np.ceil(HOUR * _hour / CLOCK - 0.4) for _hour in (_first, _end)]  # whole rounds; .4 of one is left out
-    globals()[f"scaled_{_first}_{_end}"] = partial(change, "views", *_rounds)
 lost_12_23 = partial(relative_loss, 12, 23)
 lost_23_47 = partial(relative_loss, 23, 47)
 lost_later = partial(relative_loss, 47, np.inf)

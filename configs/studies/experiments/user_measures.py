@@ -185,14 +185,10 @@ def is_friend(run, agent, post, root):
     return friends[np.searchsorted(friends[:-1], pairs)] == pairs
 
 
-def distance(run, agent, root):
-    leaning = run.table("agents")["leaning"].to_numpy()
-    return np.abs(leaning[run.table("posts")["author"].to_numpy()[root]] - leaning[agent])
-
-
 def is_side(low, high, run, agent, post, root):
-    """Return which views are of authors at a distance in leaning between two values."""
-    gap = distance(run, agent, root)
+    """Return which views are of items shown by an account at a distance in leaning between two values."""
+    leaning = run.table("agents")["leaning"].to_numpy()
+    gap = np.abs(leaning[run.table("posts")["author"].to_numpy()[post]] - leaning[agent])
     return (gap >= low) & (gap < high)
 
 

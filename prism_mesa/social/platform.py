@@ -340,12 +340,12 @@ class Platform(Restorable):
         """Number of agents in each state at the end of each tick of this round, shape (ticks, states)."""
         return np.asarray(self.kind_counts.sum(axis=0))
 
-    def begin_events(self) -> None:
-        """Copy uncommitted events, so that the buffers that hold them can be reused."""
+    def end_events(self) -> None:
+        """Copy uncommitted events, so that the buffers that hold them can be reused or freed."""
         walks = self.events
         for events in (walks.impressions, walks.engagements, walks.moves, walks.given_up):
             events[:] = [tuple(map(np.copy, columns)) for columns in events]
-        self.walk_buffers.begin_round()
+        self.walk_buffers.end_round(len(self.population))
 
     def change_settings(self) -> None:
         """Apply interventions that begin or end with this round."""
@@ -370,7 +370,7 @@ class Platform(Restorable):
         schema, round_hours = self.attributes.schema, self.params.clock.round_minutes / 60
         homophily = Homophily(self.params.agents.homophily, schema)
         self.odds = Odds(self.params.utility, self.streams, round_hours, homophily, schema)
-        self.posts.draw_appeal = self.odds.draw_appeal
+        self.posts.draw_appeal = self.odds.draw_appeal if self.odds.has_appeal else None
 
     @property
     def half_band(self) -> float:

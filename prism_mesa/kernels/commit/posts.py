@@ -87,21 +87,21 @@ def default_texts(parent: Int32, kind: Ints, reshare: int, root: Int32, text_id:
 
 
 @kernel
-def add_attention(roots: Int32, impressions: Int32, counted_impressions: Int32, author: Int32, attention: Ints) -> None:
-    """Add new impressions of `roots` to the `attention` of their authors.
+def add_impressions(roots: Int32, counts: Int32, impressions: Int32, author: Int32, attention: Int32) -> None:
+    """Add the `counts` of `roots` to their impressions and to the `attention` of their authors, and clear them.
 
-    `counted_impressions` has the impressions that are already included, and is updated. `roots` are all posts that may
-    have new impressions, in any order; repetitions do not matter.
+    Repetitions of roots do not matter.
     """
     for root in roots:
-        n_new = impressions[root] - counted_impressions[root]
+        n_new = counts[root]
         if n_new:
+            impressions[root] += n_new
             attention[author[root]] += n_new
-            counted_impressions[root] = impressions[root]
+            counts[root] = 0
 
 
 @kernel
-def rank_sum(numbers: Ints, largest: int) -> int:
+def rank_sum(numbers: Int32, largest: int) -> int:
     """Return the sum of numbers times their ranks, which start at 1; numbers lie between 0 and `largest`."""
     counts = np.zeros(largest + 1, np.int64)
     for number in numbers:

@@ -13,14 +13,13 @@ from prism_mesa.arrays import Int32, Ints, UInt16, UInt64
 from prism_mesa.kernels.commit.seen import Lists
 from prism_mesa.kernels.compiling import Table, inline_kernel, kernel, kernel_step, lean_kernel
 from prism_mesa.kernels.feeds.gathering import drop_hidden
-from prism_mesa.kernels.feeds.outbox import Audience, Outbox, root_place, writer_index
+from prism_mesa.kernels.feeds.outbox import Audience, Outbox, number_writers, root_place, writer_index
 from prism_mesa.kernels.feeds.ranking import get_bit, mark_known, set_bit
 from prism_mesa.kernels.feeds.scoring import RankScratch
-from prism_mesa.kernels.lanes import count_bits, highest_bit, lowest_bit, prefetch
+from prism_mesa.kernels.lanes import highest_bit, lowest_bit, prefetch
 from prism_mesa.kernels.ordering import is_among
 
 NOTHING_PASSED: Final = np.iinfo(np.uint16).max
-
 
 ROOT: Final = np.dtype([(name, np.int32) for name in ("id", "author", "row", "step")])
 """A root, in adjacent memory: its id, its author, the row of its round, and its local number in steps of a depth."""
@@ -94,10 +93,7 @@ def add_round(
     start[: len(author) + 2] = 0  # the rest is never read
     for i in range(len(author)):
         set_bit(author[i], has_posts)
-    n = np.int64(0)
-    for word in range(len(has_posts)):
-        writers[word] = n
-        n += count_bits(has_posts[word])
+    n = number_writers(has_posts, writers)
     for i in range(len(author)):
         start[writer_index(has_posts, writers, author[i]) + 2] += 1
     for w in range(n):

@@ -120,12 +120,13 @@ def fill_outbox(
 
 
 @lean_kernel
-def number_writers(has_posts: UInt64, writers: Int32) -> None:
-    """Write for each word the number of bits set in all earlier words."""
+def number_writers(has_posts: UInt64, writers: Int32) -> Any:
+    """Write for each word the number of bits set in all earlier words; return the number of all bits set."""
     n = np.int64(0)
     for word in range(len(has_posts)):
         writers[word] = n
         n += count_bits(has_posts[word])
+    return n
 
 
 @inline_kernel

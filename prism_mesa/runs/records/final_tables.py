@@ -63,7 +63,7 @@ def _post_columns(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.int
     posts = model.posts
     kind = posts.kind[rows].astype(np.int8)
     columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
-    columns["written"] = posts.written[rows]
+    columns["written"] = posts.round[rows] - posts.delay[rows]
     columns |= {"author": posts.author[rows], "kind": category_column(kind, POST_KINDS)}
     columns |= {name: getattr(posts, name)[rows] for name in _COPIED_COLUMNS}
     columns["topic"] = _text_column(model.topics.names, nearest[posts.text_id[rows]])

@@ -88,7 +88,7 @@ def _published_posts(platform: Platform, row: int, max_activities: int) -> list[
     posts_of_agent = (first + np.flatnonzero(posts.author[first:stop] == row))[-max_activities:]
     activities = []
     for post in posts_of_agent.tolist():
-        kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
+        kind, written = POST_KINDS[posts.kind[post]], int(posts.round[post] - posts.delay[post])
         if kind == "post":
             activities.append(Activity(written, "post", post, text=posts.added_text(post)))
         else:
@@ -144,7 +144,8 @@ def post_lines(platform: Platform, posts: Sequence[int], reader: int) -> list[st
         text = quote_data(post_table.visible_texts([post])[0], cap)
         if post_table.origin(post) != post and post_table.words[post] == NO_TEXT:
             text = f"no words; it quotes {quote_data(author_and_text(platform, post)[0], NAME_CAP)}: {text}"
-        line = f"post {post} by {name} (agent {author}), round {post_table.written[post]}{relation}: {text}"
+        written = post_table.round[post] - post_table.delay[post]
+        line = f"post {post} by {name} (agent {author}), round {written}{relation}: {text}"
         line += f" ({view.about})" if view is not None and view.about else ""
         lines.append(f"{line} [{count_text}]" if count_text else line)
     return lines

@@ -45,7 +45,7 @@ from prism_mesa.kernels.lanes import LANES
 from prism_mesa.kernels.ordering import FEW_CANDIDATES
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams, XAlgoParams
-from prism_mesa.social.state.chunks import map_in_threads, run_in_threads
+from prism_mesa.social.state.chunks import map_in_threads, mapped_zeros, run_in_threads
 from prism_mesa.social.state.exposure import NO_EXPOSURE, NO_PAIRS, Exposure
 from prism_mesa.social.state.groups import NO_GROUPS, Groups
 from prism_mesa.social.state.network import FollowNetwork
@@ -546,7 +546,7 @@ def make_outbox(
     lowest_root, parts = int(root.min()), threads if len(outbox.start) > BLOCK else 1
     copies = np.zeros(int(root.max()) - lowest_root + 1, np.uint8)
     cuts = [words * part // parts * 64 for part in range(parts + 1)]
-    rows = [np.empty((2, outbox.n), np.int32) for _ in range(parts)]
+    rows = [mapped_zeros(2 * outbox.n, np.int32).reshape(2, -1) for _ in range(parts)]
     ranges = zip(pairwise(cuts), rows, strict=True)
     tasks = [partial(note_writers, author, *authors, outbox.has_posts, part[0]) for authors, part in ranges]
     _, *counts = run_in_threads([partial(count_copies, root, lowest_root, copies), *tasks], parts)
@@ -561,8 +561,8 @@ def make_outbox(
 def _unsorted_outbox(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
     first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
     root = posts.root[first:]
-    places = np.zeros(words, np.uint64), np.zeros(words, np.int32), np.zeros(n_agents + 2, np.int32)
-    return Outbox(first, len(root), *places, np.zeros(len(root) + 1, np.uint64), np.sort(root[root < first]), root)
+    places = np.zeros(words, np.uint64), np.zeros(words, np.int32), mapped_zeros(n_agents + 2, np.int32)
+    return Outbox(first, len(root), *places, mapped_zeros(len(root) + 1, np.uint64), np.sort(root[root < first]), root)
 
 
 def make_scoring(

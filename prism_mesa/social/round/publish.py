@@ -22,7 +22,7 @@ from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, draw_d
 from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.round.opinions import commit_opinions, moved_stances
 from prism_mesa.social.round.presence import note_sessions
-from prism_mesa.social.state.chunks import blocks, map_in_threads, run_in_threads
+from prism_mesa.social.state.chunks import blocks, map_in_threads, mapped_zeros, run_in_threads
 from prism_mesa.social.state.events import LIKE, Events
 from prism_mesa.social.state.exposure import NO_PAIRS, sort_pairs
 from prism_mesa.social.state.feeds import is_true
@@ -119,7 +119,7 @@ def commit(platform: Platform) -> None:
     platform.depths.note_read(platform.population, platform.posts, platform.round)
     threads = platform.params.threads if len(platform.population) >= _MIN_AGENTS_FOR_THREADS else 1
     # counters must not move while posts are added
-    fills = platform.posts.make_room(platform.events.n_engagements + len(platform.events.written))
+    fills = platform.posts.make_room(platform.events.n_new_posts)
     steps = partial(_count_impressions, platform), partial(commit_engagements, platform)
     *_, read_pairs, engagements = run_in_threads([*fills, *steps], threads)
     _, agent, post, action = engagements
@@ -135,9 +135,7 @@ def commit(platform: Platform) -> None:
         _, readers, seen_posts = platform.events.all_impressions()
         groups, root = platform.groups, platform.posts.root
         groups.counts.count(len(platform.posts), groups.agent_groups, (readers, root[seen_posts]), (agent, root[post]))
-    first, now = platform.posts.first_visible, platform.round
-    visible = slice(first(now, platform.params.feed.window), first(now + 1, 1))
-    count = partial(_count, platform, visible, post, action)
+    count = partial(_count, platform, post, action)
     run_in_threads([count, partial(_commit_posts, platform, read_pairs, decisions, *engagements)], threads)
     commit_opinions(platform, stances)
     store_notes(platform)
@@ -148,15 +146,17 @@ def commit(platform: Platform) -> None:
 
 
 def _count_impressions(platform: Platform) -> list[Pairs]:
-    events, root, counter = platform.events, platform.posts.root, platform.posts.impressions
-    events.sort_impressions(len(platform.population))
-    read_pairs = [Pairs(agent, count_by_root(post, root, counter)) for _, agent, post in events.impressions]
+    events, posts, n_agents = platform.events, platform.posts, len(platform.population)
+    events.sort_impressions(n_agents)
+    counts = mapped_zeros(len(posts), np.int32)
+    read_pairs = [Pairs(agent, count_by_root(post, posts.root, counts)) for _, agent, post in events.impressions]
+    first = min((int(post.min()) for *_, post in events.impressions), default=len(posts))
+    platform.outcomes.count_impressions(posts, n_agents, posts.root[first:], counts)
     platform.counts["impressions"] = sum(len(part.agents) for part in read_pairs)
     return read_pairs
 
 
-def _count(platform: Platform, visible: slice, post: Int32, action: Int32) -> None:
-    platform.outcomes.count_attention(platform.posts, len(platform.population), visible)
+def _count(platform: Platform, post: Int32, action: Int32) -> None:
     likes, replies = platform.outcomes.count_engagements(platform.posts, post, action)
     for counter, n in zip(COUNTERS, (likes, replies, len(post) - likes - replies), strict=True):
         platform.counts[counter] = n
@@ -229,11 +229,6 @@ def _update_lists(
     depths, joined = platform.depths, not platform.depths.has_ranked(platform.round)
     read_pairs = depths.list_uncovered(read_pairs, platform.events.impressions, platform.population.n_read)
     departing = depths.list_departing(platform.network, posts, shown_bits)
+    agents, roots = np.append(agents, departing.agents), np.append(roots, departing.roots)
     extra_pairs = sort_pairs(agents, roots, len(platform.population))
-    if len(departing.agents):
-        extra_pairs = Pairs(
-            np.append(extra_pairs.agents, departing.agents), np.append(extra_pairs.roots, departing.roots)
-        )
-        order = np.argsort(extra_pairs.agents, kind="stable")  # merges the two sorted parts
-        extra_pairs = Pairs(extra_pairs.agents[order], extra_pairs.roots[order])
     platform.exposure.update_lists(read_pairs, extra_pairs, shown_bits, threads, joined=joined)

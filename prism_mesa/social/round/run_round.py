@@ -46,7 +46,6 @@ def run_round(platform: Platform, on_collected: Callable[[dict[str, float]], obj
     platform.round += 1
     platform.tick = 0
     platform.counts.clear()
-    platform.begin_events()
     platform.change_settings()
     remove_departed(platform)
     apply_churn(platform)
@@ -66,6 +65,7 @@ def run_round(platform: Platform, on_collected: Callable[[dict[str, float]], obj
     if on_collected is not None:
         on_collected(row)
     _close(platform)
+    platform.end_events()
     return row
 
 

@@ -32,6 +32,7 @@ from prism_mesa.social.behavior import (
 )
 from prism_mesa.social.fields import FIELD_VALUES, REGISTERS
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
+from prism_mesa.social.state.chunks import mapped_zeros
 from prism_mesa.statechart import TIMEOUT, Expression, Statechart, Transition
 from prism_mesa.statechart.bytecode import Compiler, Field
 from prism_mesa.statechart.selection import Cell, Outcome
@@ -240,7 +241,7 @@ class WalkEvents(NamedTuple):
 
 
 class WalkBuffers:
-    """Memory for the events of one part of the agents, which stay there until the next round.
+    """Memory for the events of one part of the agents in a round.
 
     Attributes:
         out: The arrays that kernels write.
@@ -260,6 +261,12 @@ class WalkBuffers:
             registers=aligned_zeros(programs.registers.shape, np.float64),
         )
         self.out.registers[:] = programs.registers
+        self._room = [0] * len(_EVENT_KINDS)
+
+    def free(self) -> None:
+        """Free the memory of events; the next walk gets room for as many."""
+        for kind, name in enumerate(_EVENT_KINDS):
+            self._replace(kind, getattr(self.out, name)[:, :0].copy())
 
     def begin_walk(self) -> None:
         """Reset the counts of a walk."""
@@ -270,12 +277,17 @@ class WalkBuffers:
 
     def make_room(self, *n_new: int) -> None:
         """Make room for more stopped agents, impressions, engagements, moves and give-ups."""
-        for name, n_used, n in zip(_EVENT_KINDS, self.out.size.tolist(), n_new, strict=True):
-            columns: Int32 = getattr(self.out, name)
+        for kind, (n_used, n) in enumerate(zip(self.out.size.tolist(), n_new, strict=True)):
+            columns: Int32 = getattr(self.out, _EVENT_KINDS[kind])
+            self._room[kind] = max(self._room[kind], (n_used + n) * 17 // 16)
             if n_used + n > columns.shape[1]:
-                larger = np.empty((len(columns), max(n_used + n, 2 * columns.shape[1])), np.int32)
+                larger = mapped_zeros(len(columns) * self._room[kind], np.int32).reshape(len(columns), -1)
                 larger[:, :n_used] = columns[:, :n_used]
-                self.out = self.out._replace(**{name: larger})
+                self._replace(kind, larger)
+
+    def _replace(self, kind: int, columns: Int32) -> None:
+        replaced: dict[str, Any] = {_EVENT_KINDS[kind]: columns}
+        self.out = self.out._replace(**replaced)
 
     def events(self) -> WalkEvents:
         """Return the events since the walk began, as views of this memory."""
@@ -284,12 +296,15 @@ class WalkBuffers:
         return WalkEvents(stopped, *map(tuple, others))
 
 
+_MIN_FREED: Final = 1 << 19
+"""Number of agents from which the memory of events is freed between rounds; new memory makes a walk slower."""
+
 _EVENT_KINDS: Final = WalkEvents._fields
 """Kinds of events, in the order of `WalkOutput.size`."""
 
 
 class WalkBufferPool:
-    """The buffers of a platform, one for each part of its agents; rounds reuse them.
+    """The buffers of a platform, one for each part of its agents.
 
     Attributes:
         previews: A preview of each visible post.
@@ -303,11 +318,13 @@ class WalkBufferPool:
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         return type(self)()
 
-    def begin_round(self) -> None:
+    def end_round(self, n_agents: int) -> None:
         """Forget all events."""
         for _, parts in self._buffers:
             for buffers in parts:
                 buffers.out.size[:] = 0
+                if n_agents >= _MIN_FREED:
+                    buffers.free()
 
     def take(self, parts: int, ticks: int, n_states: int, n_sets: int, programs: Programs) -> list[WalkBuffers]:
         """Return buffers for a number of parts, ready for a walk."""

@@ -1,6 +1,7 @@
 """Tools for large arrays: blocks of rows, threads, packed rows, and memory of the C library."""
 
 import ctypes
+import mmap
 import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -98,8 +99,26 @@ def _c_function(name: str) -> Any:
 _CACHE_LINE: Final = 64
 """Bytes of a cache line of the processor; each column begins at a new line."""
 
+_MIN_MAPPED: Final = 1 << 22
+"""Bytes from which large pages are worth a mapping; NumPy asks for them from here on."""
+
 _MAX_SHARED_ROWS: Final = 1 << 20
 """Number of rows above which each column has its own memory."""
+
+
+def mapped_zeros[T: np.generic](n: int, kind: type[T]) -> npt.NDArray[T]:
+    """Return `n` zeros for which the system finds memory as they are written, and takes it back when they are freed.
+
+    The C library may place zeros of `np.zeros` in memory that it has used before. It then clears this memory at once,
+    and may keep it later on.
+    """
+    n_bytes = n * np.dtype(kind).itemsize
+    if n_bytes < _MIN_MAPPED:
+        return np.zeros(n, kind)
+    memory = mmap.mmap(-1, n_bytes, access=mmap.ACCESS_COPY)
+    if sys.platform == "linux":
+        memory.madvise(mmap.MADV_HUGEPAGE)
+    return np.frombuffer(memory, kind)
 
 
 def zeroed_columns(
@@ -111,7 +130,8 @@ def zeroed_columns(
     large pages. Long columns are separate, so that they can be freed one by one.
     """
     if n > _MAX_SHARED_ROWS:
-        return {name: np.zeros((n, widths[name]) if name in widths else n, kind) for name, kind in types.items()}
+        columns = {name: mapped_zeros(n * widths.get(name, 1), kind) for name, kind in types.items()}
+        return columns | {name: columns[name].reshape(n, width) for name, width in widths.items()}
     entries = {name: n * widths.get(name, 1) * np.dtype(kind).itemsize for name, kind in types.items()}
     lengths = [-(-length // _CACHE_LINE) * _CACHE_LINE for length in entries.values()]
     memory, starts = np.zeros(sum(lengths), np.uint8), accumulate(lengths, initial=0)

@@ -142,9 +142,11 @@ class Events(Restorable):
             last_agent = agent[-1]
 
     @property
-    def n_engagements(self) -> int:
-        """The number of engagements, repeated ones included."""
-        return len(self.individual_engagements) + sum(len(part[0]) for part in self.engagements)
+    def n_new_posts(self) -> int:
+        """The number of posts that the commit will add, and of repeated engagements that it will drop."""
+        is_post = [np.not_equal(action, LIKE) for *_, action in self.engagements]
+        is_post += [np.not_equal(action, LIKE) for *_, action in self.individual_engagements.values()]
+        return len(self.written) + sum(map(np.count_nonzero, is_post))
 
     def all_engagements(self) -> tuple[Int32, ...]:
         """Return all engagements as columns: tick, agent, post, action.

@@ -10,7 +10,7 @@ from prism_mesa.arrays import Int32, Rows, UInt8
 from prism_mesa.kernels.commit.orders import order_by_agent
 from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, count_known, remember
 from prism_mesa.snapshot import Plain, Restorable
-from prism_mesa.social.state.chunks import map_in_threads
+from prism_mesa.social.state.chunks import map_in_threads, mapped_zeros
 
 _MIN_LENGTH_RATIO: Final = 4
 """Minimum length of the long lists as a multiple of the length of the recent lists."""
@@ -150,7 +150,7 @@ class Exposure(Restorable):
         used, old_roots = int(self.start[-1]), self.roots
         needed = used + shift
         if needed > len(old_roots):
-            self.roots = np.empty(needed + needed // 4, np.int32)
+            self.roots = mapped_zeros(2 * needed, np.int32)
             self.roots[:used] = old_roots[:used]
         return parts
 

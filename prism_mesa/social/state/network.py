@@ -10,6 +10,7 @@ import numpy as np
 from prism_mesa.arrays import Int32, Ints, Mask, Rows
 from prism_mesa.kernels import network as kernels
 from prism_mesa.snapshot import Restorable
+from prism_mesa.social.state.chunks import mapped_zeros
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class FollowNetwork(Restorable):
 
     def __post_init__(self) -> None:
         if not len(self.close_indptr):
-            object.__setattr__(self, "close_indptr", np.zeros(len(self.indptr), np.int64))
+            object.__setattr__(self, "close_indptr", mapped_zeros(len(self.indptr), np.int64))
 
     @property
     def n_agents(self) -> int:

@@ -3,11 +3,10 @@
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.arrays import Int32, Ints, Mask, Rows
-from prism_mesa.kernels.commit.posts import Counters, add_attention, count_engagements, rank_sum
+from prism_mesa.arrays import Int32, Mask, Rows
+from prism_mesa.kernels.commit.posts import Counters, add_impressions, count_engagements, rank_sum
 from prism_mesa.kernels.trees import measure_trees
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.posts import POST, RESHARE, Posts
@@ -35,11 +34,10 @@ class Outcomes(Restorable):
             impression of a reshare counts for the author of the root.
     """
 
-    saved_fields = ("attention", "_known", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
+    saved_fields = ("attention", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
 
     def __init__(self, n_agents: int) -> None:
-        self.attention = np.zeros(n_agents, np.int64)
-        self._known = np.zeros(0, np.int32)
+        self.attention = np.zeros(n_agents, np.int32)
         self._seen = 0
         self._posts = self._joined = self._begun = self._most_reshares = 0
 
@@ -59,11 +57,11 @@ class Outcomes(Restorable):
         self._posts += int((posts.kind[self._seen :] == POST).sum())
         self._seen = len(posts)
 
-    def count_attention(self, posts: Posts, n_agents: int, window: slice) -> None:
-        """Count the impressions of a round; `window` covers the ids of all posts read in the round."""
-        self.attention = _padded(self.attention, n_agents, n_agents)
-        self._known = _padded(self._known, window.stop, 2 * window.stop)
-        add_attention(posts.root[window], posts.impressions, self._known, posts.author, self.attention)
+    def count_impressions(self, posts: Posts, n_agents: int, roots: Int32, counts: Int32) -> None:
+        """Add the impressions of a round, and clear `counts`, which has them by root. `roots` may repeat roots."""
+        if n_agents > len(self.attention):
+            self.attention = np.pad(self.attention, (0, n_agents - len(self.attention)))
+        add_impressions(roots, counts, posts.impressions, posts.author, self.attention)
 
     def row(self, totals: "dict[str, int]", joined: Mask) -> dict[str, float]:
         """Return the values of `OUTCOME_FIELDS`; attention is compared among the agents that have joined.
@@ -81,12 +79,7 @@ class Outcomes(Restorable):
         }
 
 
-def _padded[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.NDArray[T]:
-    """Return `array` if it has `needed` entries, else a copy padded with zeros to `size` entries."""
-    return array if needed <= len(array) else np.pad(array, (0, size - len(array)))
-
-
-def gini_of_counts(numbers: Ints) -> float:
+def gini_of_counts(numbers: Int32) -> float:
     """Return the Gini coefficient of non-negative integers: 0 if all are equal, near 1 if one number is the whole sum.
 
     Small numbers are counted instead of sorted. All sums are exact integers, so the order does not matter.

@@ -29,11 +29,12 @@ WORDS_CAP: Final = 280
 """Maximum number of characters of a reply, a comment, or a post by an LLM; longer texts are truncated."""
 
 _INT_COLUMNS: Final = (
-    "author text_id wording words round written kind parent root likes replies reshares impressions velocity".split()
+    "author text_id wording words round kind parent root likes replies reshares impressions velocity".split()
 )
 _COLUMNS: Final[dict[str, type[np.generic]]] = {
     **dict.fromkeys(_INT_COLUMNS, np.int32),
     "kind": np.uint8,
+    "delay": np.uint8,
     "key": np.uint64,
     "appeal": np.float32,
     "attributes": np.float64,
@@ -61,8 +62,8 @@ class Posts(Restorable):
 
     Column `text_id` is the text that readers see; the post has the topics of this text. Column `wording` is the number
     of the wording in which they see it (`visible_texts`); 0 is the original. Column `words` is the text that the author
-    of a reply or reshare adds, or `NO_TEXT`. `text_id` and `words` are indices into `texts`. A post is written in round
-    `written`, and appears in `round`.
+    of a reply or reshare adds, or `NO_TEXT`. `text_id` and `words` are indices into `texts`. A post appears in `round`,
+    `delay` rounds after it was `written`.
 
     Args:
         corpus: The texts at the start.
@@ -147,9 +148,9 @@ class Posts(Restorable):
         self._grow_columns(self.n, first)
         rows = slice(first, self.n)
         roots = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
-        names = ("author", "text_id", "wording", "words", "round", "kind", "parent", "root", "key", "written")
+        names = ("author", "text_id", "wording", "words", "round", "kind", "parent", "root", "key", "delay")
         values = author, text_id, wording, words, round_, kind, parent, roots, key
-        for name, column in zip(names, (*values, round_ if written is None else written), strict=True):
+        for name, column in zip(names, (*values, 0 if written is None else round_ - written), strict=True):
             self._columns[name][rows] = column
         if self.draw_appeal is not None:
             self._columns["appeal"][rows] = self.draw_appeal(self._columns["key"][rows])
@@ -165,7 +166,8 @@ class Posts(Restorable):
         """
         self._grow_columns(self.n + n_added, self.n)
         cuts = [self.n + n_added * part // 4 for part in range(5)]
-        return [partial(column[a:b].fill, 0) for column in self._columns.values() for a, b in pairwise(cuts) if a < b]
+        columns = [self._columns[name] for name in _COLUMNS if name != "appeal" or self.draw_appeal is not None]
+        return [partial(column[a:b].fill, 0) for column in columns for a, b in pairwise(cuts) if a < b]
 
     def _zeroed_columns(self, n: int) -> dict[str, npt.NDArray[Any]]:
         return zeroed_columns(_COLUMNS, n, {"attributes": self._columns["attributes"].shape[1]})
@@ -179,6 +181,11 @@ class Posts(Restorable):
             old_columns, self._columns = self._columns, self._zeroed_columns(size)
             for name in _COLUMNS:
                 self._columns[name][:n_old] = old_columns.pop(name)[:n_old]  # one column at a time
+
+    @property
+    def written(self) -> Rows:
+        """The round in which each post was written."""
+        return np.asarray(self.round - self.delay)
 
     @property
     def texts(self) -> list[str]:

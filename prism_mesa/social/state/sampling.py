@@ -8,6 +8,7 @@ import numpy as np
 from prism_mesa.arrays import Mask
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.params import RecordsParams
+from prism_mesa.social.state.chunks import mapped_zeros
 from prism_mesa.streams import Streams
 
 MAX_AGENTS_FOR_ALL: Final = 100_000
@@ -51,8 +52,9 @@ class RecordedAgents(Restorable):
 
     def grow(self, n: int) -> None:
         """Make room for `n` agents in total."""
-        new_rows = np.arange(len(self.n_engaged), n)
-        self.n_engaged = np.concatenate([self.n_engaged, np.zeros(len(new_rows), np.int32)])
+        n_engaged, new_rows = self.n_engaged, np.arange(len(self.n_engaged), n)
+        self.n_engaged = mapped_zeros(n, np.int32)
+        self.n_engaged[: len(n_engaged)] = n_engaged
         if all(mask is None for mask in self._masks.values()):
             return
         draws = self._streams.uniform("recorded", new_rows)

@@ -85,7 +85,6 @@ MADE_AGAIN = {
     "WalkTables": {"_guards"},  # those that have not given a value in the walk
     "Cell": {"root", "mapping_root", "unguarded_root", "outcomes"},  # worked out when first asked for
     "Exposure": {"roots"},  # with room for more
-    "Outcomes": {"_known"},  # the same
     "Feeds": {"_feeds_by_acts"},  # made when a reader needs one
     "Engagements": {"carried_rows"},  # noted anew as each round opens
     "Relations": {"_hidden", "_hidden_rows"},  # made when first asked for, of what is muted and blocked

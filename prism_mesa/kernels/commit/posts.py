@@ -5,7 +5,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.arrays import Int32, Ints, UInt8
+from prism_mesa.arrays import Int32, UInt8
 from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.draws import mix, uniform
 from prism_mesa.kernels.matching import compute_match
@@ -70,20 +70,6 @@ def count_engagements(
                 n_begun += counters.reshares[target] == 1
                 largest = max(largest, counters.reshares[target])
     return roots, likes, replies, n_joined, n_begun, largest
-
-
-@kernel
-def default_texts(parent: Int32, kind: Ints, reshare: int, root: Int32, text_id: Int32, words: Int32) -> Int32:
-    """Return the texts that readers see for replies and reshares without words of their own.
-
-    A reshare (of kind `reshare`) shows the text of its root, and a reply the words of its parent's root. `words` has
-    the text of each post's own words, or -1 if these are all that readers see.
-    """
-    out = np.empty(len(parent), np.int32)
-    for i in range(len(parent)):
-        parent_root = root[parent[i]]
-        out[i] = text_id[parent_root] if kind[i] == reshare or words[parent_root] < 0 else words[parent_root]
-    return out
 
 
 @kernel

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from prism_mesa.arrays import Floats, Mask, Rows, UInt64
 from prism_mesa.domain import POST_KINDS, Post
-from prism_mesa.kernels.commit.posts import add, default_texts
+from prism_mesa.kernels.commit.posts import add
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.kernels.walking.arrays import PostTable
 from prism_mesa.snapshot import Plain, Restorable, from_plain, to_plain
@@ -78,14 +78,15 @@ class Posts(Restorable):
         """Draws the appeal of posts, in log-odds, by their keys; only roots use it."""
         self.draw_attributes: Callable[[Rows], Floats] | None = None
         """Draws the attributes of new posts, shape (n, attributes); reshares get the attributes of their roots."""
-        self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
+        self._has_words = False
+        self._columns = self._zeroed_columns(max(room, 1024), 0)
         self._recent: deque[Rows] = deque()
         self._all_texts = Texts(corpus, topics)
         self._wordings = np.zeros(len(corpus.subjects), np.int32)
 
     def declare(self, n_attributes: int, draw: Callable[[Rows], Floats]) -> None:
         """Declare the attributes of posts; call this before the first post."""
-        self._columns = zeroed_columns(_COLUMNS, len(self._columns["author"]), {"attributes": n_attributes})
+        self._columns = self._zeroed_columns(len(self._columns["author"]), n_attributes)
         self.draw_attributes = draw
 
     def __len__(self) -> int:
@@ -103,9 +104,8 @@ class Posts(Restorable):
         """Return a copy whose spare space does not use memory yet."""
         branch = memo[id(self)] = type(self).__new__(type(self))
         vars(branch).update((name, deepcopy(value, memo)) for name, value in vars(self).items() if name != "_columns")
-        branch._columns = self._zeroed_columns(len(self._columns["author"]))
-        for name, column in branch._columns.items():
-            column[: self.n] = self._columns[name][: self.n]
+        branch._columns = self._zeroed_columns(*self._columns["attributes"].shape)
+        branch._write(slice(self.n), {name: getattr(self, name) for name in _COLUMNS})
         return branch
 
     def snapshot(self) -> dict[str, Plain]:
@@ -119,8 +119,7 @@ class Posts(Restorable):
         columns = data["columns"]
         self.n = len(columns["author"])
         self._grow_columns(self.n, 0)
-        for name in _COLUMNS:
-            self._columns[name][: self.n] = columns[name]
+        self._write(slice(self.n), columns)
         self._recent, self._wordings = from_plain(data["recent"]), from_plain(data["wordings"])
         self._all_texts.restore(data["texts"])
 
@@ -150,8 +149,7 @@ class Posts(Restorable):
         roots = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
         names = ("author", "text_id", "wording", "words", "round", "kind", "parent", "root", "key", "delay")
         values = author, text_id, wording, words, round_, kind, parent, roots, key
-        for name, column in zip(names, (*values, 0 if written is None else round_ - written), strict=True):
-            self._columns[name][rows] = column
+        self._write(rows, dict(zip(names, (*values, 0 if written is None else round_ - written), strict=True)))
         if self.draw_appeal is not None:
             self._columns["appeal"][rows] = self.draw_appeal(self._columns["key"][rows])
         if self.draw_attributes is not None:
@@ -166,11 +164,22 @@ class Posts(Restorable):
         """
         self._grow_columns(self.n + n_added, self.n)
         cuts = [self.n + n_added * part // 4 for part in range(5)]
-        columns = [self._columns[name] for name in _COLUMNS if name != "appeal" or self.draw_appeal is not None]
+        is_empty = {"appeal": self.draw_appeal is None, "words": not self._has_words}
+        columns = [column for name, column in self._columns.items() if not is_empty.get(name)]
         return [partial(column[a:b].fill, 0) for column in columns for a, b in pairwise(cuts) if a < b]
 
-    def _zeroed_columns(self, n: int) -> dict[str, npt.NDArray[Any]]:
-        return zeroed_columns(_COLUMNS, n, {"attributes": self._columns["attributes"].shape[1]})
+    def _zeroed_columns(self, n: int, n_attributes: int) -> dict[str, npt.NDArray[Any]]:
+        columns = zeroed_columns(_COLUMNS, n, {"attributes": n_attributes})
+        return columns if self._has_words else columns | {"words": np.broadcast_to(np.int32(NO_TEXT), n)}
+
+    def _write(self, rows: slice, columns: Mapping[str, Any]) -> None:
+        """Write rows of columns. Column `words` takes no memory before the first post with words."""
+        if not self._has_words and np.not_equal(columns.get("words", NO_TEXT), NO_TEXT).any():
+            self._has_words, self._columns["words"] = True, np.empty(len(self._columns["words"]), np.int32)
+            self._columns["words"][: self.n] = NO_TEXT
+        for name, values in columns.items():
+            if name != "words" or self._has_words:
+                self._columns[name][rows] = values
 
     def _grow_columns(self, n: int, n_old: int) -> None:
         """Grow columns that are too short for `n` posts to four times their length, or more."""
@@ -178,9 +187,9 @@ class Posts(Restorable):
         while size < n:
             size *= 4
         if size > len(self._columns["author"]):
-            old_columns, self._columns = self._columns, self._zeroed_columns(size)
-            for name in _COLUMNS:
-                self._columns[name][:n_old] = old_columns.pop(name)[:n_old]  # one column at a time
+            old_columns, self._columns = self._columns, self._zeroed_columns(size, self._columns["attributes"].shape[1])
+            for name in _COLUMNS:  # one column at a time
+                self._write(slice(n_old), {name: old_columns.pop(name)[:n_old]})
 
     @property
     def written(self) -> Rows:
@@ -247,9 +256,9 @@ class Posts(Restorable):
         Readers see the words, ``phrases[phrase_id]``, and in brackets the text that the parent adds, without nesting.
         If a phrase id is `NO_TEXT`, they see only the parent's text (reply) or the root's text (reshare).
         """
-        text_id = default_texts(
-            np.asarray(parent, np.int32), np.asarray(kind, np.int64), RESHARE, self.root, self.text_id, self.words
-        )
+        root = self.root[parent]
+        text_id, shown_words = self.text_id[root], self.words[root]
+        np.copyto(text_id, shown_words, where=(kind != RESHARE) & (shown_words != NO_TEXT))
         words = np.full(len(parent), NO_TEXT, np.int32)
         rows = np.flatnonzero(phrase_ids != NO_TEXT) if phrases else ()
         if len(rows):

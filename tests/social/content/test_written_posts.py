@@ -1,5 +1,7 @@
 """Words that scripts give, the table of posts that holds them, and records of them."""
 
+from copy import deepcopy
+
 import numpy as np
 from talking_worlds import Talker, said, talkers, view
 from worlds import plain, ran, small
@@ -78,6 +80,37 @@ def table(texts=("one", "two"), labels=(), media=()):
     return Posts(
         Corpus(list(texts), labels=list(labels), media_types=types, media_descriptions=types), topics, 3
     ), placed
+
+
+def worded():
+    """A post and a reply to it that has words."""
+    posts, _ = table()
+    posts.add(np.array([0]), np.array([0]), 0, POST, -1, None)
+    assert posts.words.tolist() == [-1]
+    text_id, words = posts.compose_texts(np.array([0]), np.array([REPLY]), ["Why?"], np.array([0]))
+    posts.add(np.array([1]), text_id, 1, REPLY, 0, None, 0, words)
+    return posts
+
+
+def test_an_answer_without_words_shows_the_words_of_its_root_and_a_reshare_all_that_it_shows():
+    posts = worded()
+    shown, words = posts.compose_texts(np.array([1, 1, 0, 0]), np.array([REPLY, RESHARE] * 2), [], np.full(4, -1))
+    assert [posts.texts[i] for i in shown] == ["Why?", "Why? (in reply to: one)", "one", "one"]
+    assert words.tolist() == [-1] * 4
+
+
+def test_words_stay_with_their_posts_in_copies_in_snapshots_and_when_the_table_grows():
+    posts, again, silent = worded(), *(table()[0] for _ in range(2))
+    again.restore(posts.snapshot())
+    silent.add(np.array([0]), np.array([0]), 0, POST, -1, None)
+    copies = [posts, again, deepcopy(posts)]
+    for each in copies:
+        [words] = set(each.words.tolist()) - {-1}
+        each.add(np.zeros(2000, np.int32), np.zeros(2000, np.int32), 2, POST, -1, None)
+        assert each.words.tolist() == [-1, words] + [-1] * 2000
+        assert each.texts[words] == "Why?"
+    again.restore(silent.snapshot())
+    assert again.words.tolist() == [-1]
 
 
 def test_equal_texts_are_kept_and_embedded_once():

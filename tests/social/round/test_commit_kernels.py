@@ -91,13 +91,6 @@ def test_counters_count_at_roots(rows, most):
     assert not seen.any()
 
 
-def test_an_answer_without_words_shows_what_its_root_says_and_a_reshare_what_it_shows():
-    text_id, words = np.arange(10, 20, dtype=np.int32), np.full(10, -1, np.int32)
-    words[1] = 40
-    parent, kind = np.array([4, 4, 2, 2], np.int32), np.array([1, 2, 1, 2])
-    assert posts.default_texts(parent, kind, 2, ROOT, text_id, words).tolist() == [40, 11, 10, 10]
-
-
 # -- what was seen
 
 

@@ -69,6 +69,20 @@ def test_outcomes_agree_where_agents_are_scripted_apply_churn():
     assert len(model.outcomes.attention) == 81
 
 
+def test_attention_counts_posts_read_between_rounds_that_have_left_the_window():
+    model = SocialModel(**WORLD | {"feed_window": 1})
+    n_read = 0
+    for _ in range(5):
+        model.step()
+        check(model)
+        oldest = model.posts.first_visible(model.round, 1)
+        for row in range(80):
+            post = model.agent(row).read()
+            n_read += post is not None
+            assert post is None or post.post_id >= oldest
+    assert n_read
+
+
 def test_a_platform_on_which_nothing_happens_has_no_cascades_and_no_inequality():
     model = SocialModel(**plain_keywords(agents_n=80, network_mean_degree=8, agents_activity=0.0, agents_post_rate=0.0))
     model.run_for(2)

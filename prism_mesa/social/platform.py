@@ -341,7 +341,7 @@ class Platform(Restorable):
         return np.asarray(self.kind_counts.sum(axis=0))
 
     def end_events(self) -> None:
-        """Copy uncommitted events, so that the buffers that hold them can be reused or freed."""
+        """Copy uncommitted events, so that the buffers that hold them can be reused or released."""
         walks = self.events
         for events in (walks.impressions, walks.engagements, walks.moves, walks.given_up):
             events[:] = [tuple(map(np.copy, columns)) for columns in events]

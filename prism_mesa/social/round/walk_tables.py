@@ -32,7 +32,7 @@ from prism_mesa.social.behavior import (
 )
 from prism_mesa.social.fields import FIELD_VALUES, REGISTERS
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
-from prism_mesa.social.state.chunks import mapped_zeros
+from prism_mesa.social.state.chunks import mapped_zeros, release_memory
 from prism_mesa.statechart import TIMEOUT, Expression, Statechart, Transition
 from prism_mesa.statechart.bytecode import Compiler, Field
 from prism_mesa.statechart.selection import Cell, Outcome
@@ -261,12 +261,6 @@ class WalkBuffers:
             registers=aligned_zeros(programs.registers.shape, np.float64),
         )
         self.out.registers[:] = programs.registers
-        self._room = [0] * len(_EVENT_KINDS)
-
-    def free(self) -> None:
-        """Free the memory of events; the next walk gets room for as many."""
-        for kind, name in enumerate(_EVENT_KINDS):
-            self._replace(kind, getattr(self.out, name)[:, :0].copy())
 
     def begin_walk(self) -> None:
         """Reset the counts of a walk."""
@@ -277,17 +271,13 @@ class WalkBuffers:
 
     def make_room(self, *n_new: int) -> None:
         """Make room for more stopped agents, impressions, engagements, moves and give-ups."""
-        for kind, (n_used, n) in enumerate(zip(self.out.size.tolist(), n_new, strict=True)):
-            columns: Int32 = getattr(self.out, _EVENT_KINDS[kind])
-            self._room[kind] = max(self._room[kind], (n_used + n) * 17 // 16)
+        for name, n_used, n in zip(_EVENT_KINDS, self.out.size.tolist(), n_new, strict=True):
+            columns: Int32 = getattr(self.out, name)
             if n_used + n > columns.shape[1]:
-                larger = mapped_zeros(len(columns) * self._room[kind], np.int32).reshape(len(columns), -1)
+                n_larger = max(n_used + n, 2 * columns.shape[1])
+                larger: Any = mapped_zeros(len(columns) * n_larger, np.int32).reshape(-1, n_larger)
                 larger[:, :n_used] = columns[:, :n_used]
-                self._replace(kind, larger)
-
-    def _replace(self, kind: int, columns: Int32) -> None:
-        replaced: dict[str, Any] = {_EVENT_KINDS[kind]: columns}
-        self.out = self.out._replace(**replaced)
+                self.out = self.out._replace(**{name: larger})
 
     def events(self) -> WalkEvents:
         """Return the events since the walk began, as views of this memory."""
@@ -297,7 +287,7 @@ class WalkBuffers:
 
 
 _MIN_FREED: Final = 1 << 19
-"""Number of agents from which the memory of events is freed between rounds; new memory makes a walk slower."""
+"""Number of agents from which the memory of events is released between rounds; new memory makes a walk slower."""
 
 _EVENT_KINDS: Final = WalkEvents._fields
 """Kinds of events, in the order of `WalkOutput.size`."""
@@ -324,7 +314,8 @@ class WalkBufferPool:
             for buffers in parts:
                 buffers.out.size[:] = 0
                 if n_agents >= _MIN_FREED:
-                    buffers.free()
+                    for name in _EVENT_KINDS:
+                        release_memory(getattr(buffers.out, name))
 
     def take(self, parts: int, ticks: int, n_states: int, n_sets: int, programs: Programs) -> list[WalkBuffers]:
         """Return buffers for a number of parts, ready for a walk."""

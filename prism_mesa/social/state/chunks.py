@@ -121,6 +121,16 @@ def mapped_zeros[T: np.generic](n: int, kind: type[T]) -> npt.NDArray[T]:
     return np.frombuffer(memory, kind)
 
 
+def release_memory(mapped: npt.NDArray[Any]) -> None:
+    """Let the system take back the memory of `mapped_zeros`; they are zeros again. Shorter arrays keep theirs."""
+    memory: Any = mapped
+    while isinstance(memory, np.ndarray):
+        memory = memory.base
+    mapping = getattr(memory, "obj", None)
+    if isinstance(mapping, mmap.mmap) and sys.platform == "linux":
+        mapping.madvise(mmap.MADV_DONTNEED)
+
+
 def zeroed_columns(
     types: Mapping[str, type[np.generic]], n: int, widths: Mapping[str, int]
 ) -> dict[str, npt.NDArray[Any]]:

@@ -8,7 +8,6 @@ import numpy as np
 from prism_mesa.arrays import Mask
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.params import RecordsParams
-from prism_mesa.social.state.chunks import mapped_zeros
 from prism_mesa.streams import Streams
 
 MAX_AGENTS_FOR_ALL: Final = 100_000
@@ -53,7 +52,7 @@ class RecordedAgents(Restorable):
     def grow(self, n: int) -> None:
         """Make room for `n` agents in total."""
         n_engaged, new_rows = self.n_engaged, np.arange(len(self.n_engaged), n)
-        self.n_engaged = mapped_zeros(n, np.int32)
+        self.n_engaged = np.zeros(n, np.int32)
         self.n_engaged[: len(n_engaged)] = n_engaged
         if all(mask is None for mask in self._masks.values()):
             return

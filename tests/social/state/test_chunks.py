@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import Event, get_ident
 
+import numpy as np
 import pytest
 
 from prism_mesa.social.state import chunks
@@ -67,3 +68,15 @@ print(max(libc.malloc_usable_size(ctypes.c_void_p(libc.malloc(100_000))) for _ i
 def test_blocks_of_100_kb_are_mapped_in_whole_pages():
     """In the heap, glibc does not round their size up to pages."""
     assert int(subprocess.check_output([sys.executable, "-c", LARGEST])) > 102_000  # 25 pages are 102,400 bytes
+
+
+@pytest.mark.parametrize("n", [10, 1 << 23])
+def test_released_memory_of_mapped_zeros_can_be_written_again(n):
+    table = chunks.mapped_zeros(2 * n, np.int32).reshape(2, n)
+    assert not table.any()
+    for _ in range(2):
+        table[:, ::1000] = 7
+        assert (table[:, ::1000] == 7).all()
+        chunks.release_memory(table)
+        if n > 10 and sys.platform == "linux":
+            assert not table.any()

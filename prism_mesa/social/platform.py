@@ -370,7 +370,8 @@ class Platform(Restorable):
         schema, round_hours = self.attributes.schema, self.params.clock.round_minutes / 60
         homophily = Homophily(self.params.agents.homophily, schema)
         self.odds = Odds(self.params.utility, self.streams, round_hours, homophily, schema)
-        self.posts.draw_appeal = self.odds.draw_appeal if self.odds.has_appeal else None
+        has_appeal = self.params.utility.appeal_sigma and self.params.utility.sensitivity
+        self.posts.draw_appeal = self.odds.draw_appeal if has_appeal else None
 
     @property
     def half_band(self) -> float:

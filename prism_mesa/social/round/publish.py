@@ -119,7 +119,7 @@ def commit(platform: Platform) -> None:
     platform.depths.note_read(platform.population, platform.posts, platform.round)
     threads = platform.params.threads if len(platform.population) >= _MIN_AGENTS_FOR_THREADS else 1
     # counters must not move while posts are added
-    fills = platform.posts.make_room(platform.events.n_new_posts)
+    fills = platform.posts.make_room(platform.events.max_new_posts)
     steps = partial(_count_impressions, platform), partial(commit_engagements, platform)
     *_, read_pairs, engagements = run_in_threads([*fills, *steps], threads)
     _, agent, post, action = engagements

@@ -142,11 +142,10 @@ class Events(Restorable):
             last_agent = agent[-1]
 
     @property
-    def n_new_posts(self) -> int:
-        """The number of posts that the commit will add, and of repeated engagements that it will drop."""
-        is_post = [np.not_equal(action, LIKE) for *_, action in self.engagements]
-        is_post += [np.not_equal(action, LIKE) for *_, action in self.individual_engagements.values()]
-        return len(self.written) + sum(map(np.count_nonzero, is_post))
+    def max_new_posts(self) -> int:
+        """The maximum number of posts that the commit will add."""
+        n_spread = sum(int((action != LIKE).sum()) for *_, action in self.engagements)
+        return len(self.written) + len(self.individual_engagements) + n_spread
 
     def all_engagements(self) -> tuple[Int32, ...]:
         """Return all engagements as columns: tick, agent, post, action.

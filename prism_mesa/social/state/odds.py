@@ -90,11 +90,6 @@ class Odds:
                 self._per_unit = effect
         self._mood = params.mood * _logistic_quantiles() if params.sensitivity else np.zeros(1)
 
-    @property
-    def has_appeal(self) -> bool:
-        """Whether posts differ in appeal."""
-        return bool(self.params.appeal_sigma and self.params.sensitivity)
-
     def draw_appeal(self, key: UInt64) -> npt.NDArray[np.float32]:
         """Return the appeal of the posts with these keys, in log-odds; the odds are lognormal with mean 1."""
         sigma = self.params.appeal_sigma

@@ -119,7 +119,7 @@ class Posts(Restorable):
         columns = data["columns"]
         self.n = len(columns["author"])
         self._grow_columns(self.n, 0)
-        self._write(slice(self.n), columns)
+        self._write(slice(self.n), {name: columns[name] for name in _COLUMNS})
         self._recent, self._wordings = from_plain(data["recent"]), from_plain(data["wordings"])
         self._all_texts.restore(data["texts"])
 
@@ -175,7 +175,7 @@ class Posts(Restorable):
     def _write(self, rows: slice, columns: Mapping[str, Any]) -> None:
         """Write rows of columns. Column `words` takes no memory before the first post with words."""
         if not self._has_words and np.not_equal(columns.get("words", NO_TEXT), NO_TEXT).any():
-            self._has_words, self._columns["words"] = True, np.empty(len(self._columns["words"]), np.int32)
+            self._has_words, self._columns["words"] = True, np.zeros(len(self._columns["words"]), np.int32)
             self._columns["words"][: self.n] = NO_TEXT
         for name, values in columns.items():
             if name != "words" or self._has_words:

@@ -109,8 +109,8 @@ _MAX_SHARED_ROWS: Final = 1 << 20
 def mapped_zeros[T: np.generic](n: int, kind: type[T]) -> npt.NDArray[T]:
     """Return `n` zeros for which the system finds memory as they are written, and takes it back when they are freed.
 
-    The C library may place zeros of `np.zeros` in memory that it has used before. It then clears this memory at once,
-    and may keep it later on.
+    NumPy's zeros may lie in memory that the C library has used before. It then clears this memory at once, and may keep
+    it later on.
     """
     n_bytes = n * np.dtype(kind).itemsize
     if n_bytes < _MIN_MAPPED:

@@ -367,7 +367,7 @@ class Happening:
             decide_somehow(model.agent(row), self.value)
         elif isinstance(self.what, type):
             self.what(model, row)
-        else:
+        elif self.what != "state" or self.value in model.agent(row).chart.states:  # a drawn chart may lack the state
             setattr(model.agent(row), self.what, self.value)
 
 

@@ -21,19 +21,15 @@ def rate_response(
     nations: Sequence[NationParams],
     params: MacroParams | None = None,
     *,
-    row: int = 0,
-    size: float = 1.0,
     raised_quarters: int = 4,
     rate_rule: RateRule = "held",
     quarters: int = 40,
 ) -> pd.DataFrame:
-    """Return the effect of a rise in one nation's policy rate, in the long-run equilibrium without other shocks.
+    """Return the effect of a rise by 1 point in the first nation's policy rate, from equilibrium, without other shocks.
 
     Args:
         nations: The nations.
         params: The structure of their economies; None for the defaults.
-        row: The nation whose rate rises.
-        size: The rise in percentage points.
         raised_quarters: The number of quarters with the higher rate.
         rate_rule: With `held`, rates are otherwise constant; with `taylor`, the rise is added to Taylor's rule.
         quarters: The number of quarters to compute, beginning with the rise.
@@ -54,7 +50,7 @@ def rate_response(
     for quarter in range(quarters):
         raised_rate = np.zeros(len(nations))
         base_world = next_world(base_world, raised_rate)
-        raised_rate[row] = size if quarter < raised_quarters else 0.0
+        raised_rate[0] = 1.0 if quarter < raised_quarters else 0.0
         raised_world = next_world(raised_world, raised_rate)
         base_values, raised_values = compute_indicators(macro, base_world), compute_indicators(macro, raised_world)
         changes = {name: raised_values[name] - base_values[name] for name in RESPONSE_INDICATORS}

@@ -32,7 +32,7 @@ from prism_mesa.economy.nations import default_nation_notes
 from prism_mesa.economy.observation import NationState, SimulationState, observe_nations
 from prism_mesa.economy.params import DeciderFacts, EconomyParams, keys_without_effect, quarter_name
 from prism_mesa.economy.policy import Policy, with_policies
-from prism_mesa.economy.reading import PolicyDecision, Reading
+from prism_mesa.economy.reading import PolicyDecision
 from prism_mesa.economy.rules import RuleContext
 from prism_mesa.economy.state import EconomyState, NationDecision
 from prism_mesa.economy.validator import Judgement, judge
@@ -73,7 +73,6 @@ class EconomyModel(RoundModel):
         indicators: The indicators of all nations without error, each of shape (n,).
         decisions: The decisions of the last quarter.
         llm: The LLM, or None.
-        readings: Recorded readings of answers by quarter and nation, for repeating a run.
         note: Why there is no LLM, or not the preferred LLM; otherwise empty.
         notes: `note`, keys without effect, nations with default values, and other warnings.
         totals, read_by: Decisions so far by outcome (see `tables.OUTCOMES`), and by the source of their measures.
@@ -115,7 +114,6 @@ class EconomyModel(RoundModel):
         self.state = EconomyState.first(self.macro)
         self.llm, self.note = self._choose_llm(llm)
         self._all_nations = [self._make_nation(row, name) for row, name in enumerate(self.macro.names)]
-        self.readings: Mapping[tuple[int, str], Reading] = {}
         self.recorder = recorder
         self._start_collecting(make_datacollector(), agent_reporters=agent_reporters, model_reporters=model_reporters)
         kind = "" if self.llm is None else self.llm.kind
@@ -270,8 +268,7 @@ class EconomyModel(RoundModel):
         async def propose(nation: EconLLMAgent, reasoned_action: ReasonedAction[PolicyDecision] | None) -> Proposal:
             state = seen_states[nation.row]
             action, chain = reasoned_action or await nation.decide(state)
-            reading = self.readings.get((state.turn, nation.name))
-            return action, reading or await nation.read(action, state), chain
+            return action, await nation.read(action, state), chain
 
         async def propose_all() -> list[Proposal | BaseException]:
             return await asyncio.gather(*map(propose, nations, reasoned_actions), return_exceptions=True)

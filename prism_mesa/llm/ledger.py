@@ -10,12 +10,11 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import astuple, dataclass, field, fields
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from types import UnionType
 from typing import Any
 
 from prism_mesa.errors import DataError, one_line
@@ -32,7 +31,7 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS asked (
     round INTEGER NOT NULL, tick INTEGER NOT NULL, agent INTEGER NOT NULL, key TEXT NOT NULL,
     source TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL, run TEXT NOT NULL,
-    prompt_tokens INTEGER, completion_tokens INTEGER
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL
 );
 """
 _WAIT_S = 60.0
@@ -82,7 +81,7 @@ class AskedRow:
     """A row of `asked`: an agent's question in a run, and its outcome.
 
     Attributes:
-        prompt_tokens: Tokens of all attempts, including useless ones; None in older ledgers.
+        prompt_tokens: Tokens of all attempts, including useless ones.
         completion_tokens: Like `prompt_tokens`.
     """
 
@@ -94,19 +93,17 @@ class AskedRow:
     reason: str = ""
     attempts: int = 0
     run: str = ""
-    prompt_tokens: int | None = field(default=None, compare=False)
-    completion_tokens: int | None = field(default=None, compare=False)
+    prompt_tokens: int = field(default=0, compare=False)
+    completion_tokens: int = field(default=0, compare=False)
 
 
 type _Row = StoredAnswer | AskedRow
 
-_TYPES: dict[type[_Row], tuple[type | UnionType, ...]] = {
+_TYPES: dict[type[_Row], tuple[type, ...]] = {
     StoredAnswer: (*[str] * 9, int, int, float),
-    AskedRow: (int, int, int, str, str, str, int, str, int | None, int | None),
+    AskedRow: (int, int, int, str, str, str, int, str, int, int),
 }
 """The types of a row's columns."""
-_COST_COLUMNS = ("prompt_tokens", "completion_tokens")
-"""Columns of `asked` that older ledgers lack."""
 
 
 def _columns(row: type[_Row]) -> list[str]:
@@ -142,7 +139,6 @@ class Ledger(Closeable):
         self.path = Path(path)
         self.read_only = read_only
         self._lock = threading.Lock()
-        self._select_asked = _SELECT_ASKED
         if read_only and not self.path.is_file():
             raise DataError(f"ledger {self.path}: no such file")
         with self._guard("opened"):
@@ -202,14 +198,6 @@ class Ledger(Closeable):
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
-        columns = self._column_names("asked")
-        for name in _COST_COLUMNS if "attempts" in columns else ():  # add the columns that an older ledger lacks
-            if name not in columns:
-                with suppress(sqlite3.OperationalError):  # another process has added the column
-                    self._db.execute(f"ALTER TABLE asked ADD COLUMN {name} INTEGER")
-
-    def _column_names(self, table: str) -> set[str]:
-        return {column for _, column, *_ in self._fetch(f"PRAGMA table_info({table})")}
 
     def _check_tables(self) -> None:
         """Check that the file has the tables of a ledger (not views with their names), and no triggers."""
@@ -217,11 +205,10 @@ class Ledger(Closeable):
             raise self._not_a_ledger("it has a trigger")
         tables = self._tables()
         for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
-            columns = self._column_names(table) if table in tables else set()
+            info = self._fetch(f"PRAGMA table_info({table})") if table in tables else ()
+            columns = {column for _, column, *_ in info}
             missing = [name for name in _columns(row) if name not in columns]
-            if table == "asked" and missing == [*_COST_COLUMNS]:
-                self._select_asked = _SELECT_ASKED.replace(", ".join(_COST_COLUMNS), "NULL, NULL")
-            elif missing:
+            if missing:
                 raise self._not_a_ledger(f"it has no table {table} with a column {missing[0]}")
 
     def _fetch_locked(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
@@ -270,7 +257,7 @@ class Ledger(Closeable):
     def asked(self, run: str | None = None) -> list[AskedRow]:
         """Return the rows of `asked` for one run or for all runs, in the order in which they were stored."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
-        return self._fetch_typed(AskedRow, f"{self._select_asked} {where} ORDER BY rowid", values)
+        return self._fetch_typed(AskedRow, f"{_SELECT_ASKED} {where} ORDER BY rowid", values)
 
     def llms(self) -> list[tuple[str, str, str]]:
         """Return name, digest and decoding (JSON) of each LLM that has answered, latest first."""
@@ -288,7 +275,7 @@ class Ledger(Closeable):
         known_keys = "SELECT key FROM asked WHERE run = ? AND round < ? AND source IN ('llm', 'cache')"
         keys = self._fetch_locked(f"SELECT key FROM answers WHERE key NOT IN ({known_keys})", (run, round_))  # noqa: S608 - ours
         rows = {row.key: row for row in self.asked(run) if row.round >= round_ and row.source == "llm"}
-        costs = {key: (row.attempts, row.prompt_tokens or 0, row.completion_tokens or 0) for key, row in rows.items()}
+        costs = {key: (row.attempts, row.prompt_tokens, row.completion_tokens) for key, row in rows.items()}
         return {str(key): costs.get(key, (1, 0, 0)) for (key,) in keys}
 
     def cached_since(self, run: str, round_: int) -> set[str]:

@@ -15,7 +15,6 @@ from prism_mesa.economy.impulse_response import RateRule, rate_response
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.nations import NationParams
 from prism_mesa.economy.params import MacroParams, quarter_name
-from prism_mesa.economy.reading import Reading
 from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
 from prism_mesa.llm import LLMClient
 from prism_mesa.runs.config import EconomyConfig, read_config
@@ -45,16 +44,11 @@ def run_economy(
     out: str | Path = "results",
     llm: Any = None,
     on_round: Callable[[int], None] | None = None,
-    readings: Mapping[tuple[int, str], Reading] | None = None,
 ) -> RunResult:
-    """Run nations and keep their records in ``out/<run-id>``, without pictures; see `api.runs.run_economy`.
-
-    `readings` are the parsed answers of an earlier run, by quarter and nation.
-    """
+    """Run nations and keep their records in ``out/<run-id>``, without pictures; see `api.runs.run_economy`."""
     timer = RunTimer()
     config = read_config(EconomyConfig, config)
     model = EconomyModel(config, llm=llm)
-    model.readings = readings or {}
     task = NationsRun(model, config, timer, on_round)
     return run_to_completion(task, out, config.name, ECONOMY_TABLES)
 

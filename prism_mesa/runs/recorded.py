@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.economy.policy import Policy
-from prism_mesa.economy.reading import Reading
 from prism_mesa.errors import ConfigError, DataError, did_you_mean
 from prism_mesa.llm import LLMParams
 from prism_mesa.llm.clients.embedded import SMOLLM2
@@ -18,7 +16,7 @@ from prism_mesa.params import Params, merge_values, nest_keys, validate_params
 from prism_mesa.reasoner.distilled import MODEL_FILE, find_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
 from prism_mesa.runs.manifest import OBJECTS, Manifest, RecordedRun, read_run
-from prism_mesa.runs.run_files import LEDGER, check_within, has_table, read_table
+from prism_mesa.runs.run_files import LEDGER, check_within
 from prism_mesa.runs.trust import Resource, is_inside, require_trust
 from prism_mesa.social.user_objects import find_user_objects
 
@@ -188,31 +186,10 @@ def _distilled_copy(folder: Path, digest: str) -> str:
 
 
 def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:
-    """Return a manifest's configuration, with `typed_measures` off for older nations; raises DataError without one."""
+    """Return a manifest's configuration; raises DataError without one."""
     if manifest.config is None:
         raise DataError(f"{run_dir}: manifest.json holds no configuration: another version wrote it")
-    defaults = {"economy": {"typed_measures": False}}
-    return merge_values(defaults, manifest.config) if manifest.is_economy else manifest.config
-
-
-def recorded_readings(run_dir: Path) -> dict[tuple[int, str], Reading]:
-    """Return how a run read the sentences of nations, by quarter and nation, if the run is older than typed measures.
-
-    PRISM now reads sentences differently, but repeats such a run with its original readings.
-    """
-    config = read_run(run_dir).manifest.config or {}
-    if "typed_measures" in config.get("economy", {}) or not has_table(run_dir, "decisions"):
-        return {}
-    decisions = read_table(run_dir, "decisions", ["round", "nation", "read_by", "measures", "reason"])
-    try:
-        return {
-            (int(row.round), str(row.nation)): Reading(Policy.model_validate_json(row.measures), row.read_by)
-            if row.measures
-            else Reading(None, row.read_by, row.reason)
-            for row in decisions.itertuples()
-        }
-    except ValueError as error:
-        raise DataError(f"{run_dir}: decisions: measures: {error}") from None
+    return manifest.config
 
 
 def as_config[C: Params](kind: type[C], values: Mapping[str, Any], run_dir: Path) -> C:

@@ -21,7 +21,7 @@ from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.identity import input_digests, input_text, inputs_version, module_input, user_modules
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
-from prism_mesa.runs.recorded import PACKAGE_PREFIX, is_economy, recorded_config, recorded_economy, recorded_readings
+from prism_mesa.runs.recorded import PACKAGE_PREFIX, is_economy, recorded_config, recorded_economy
 from prism_mesa.runs.rounds import without_repeated_warnings
 from prism_mesa.runs.run_files import (
     LEDGER,
@@ -118,8 +118,7 @@ def replay(
 def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool, trust: bool) -> Replay:
     if is_economy(run_dir):
         nations = recorded_economy(run_dir)
-        llm, readings = _recorded_llm(run_dir, nations), recorded_readings(run_dir)
-        repeat = partial(run_economy, nations, out=out, llm=llm, on_round=on_round, readings=readings)
+        repeat = partial(run_economy, nations, out=out, llm=_recorded_llm(run_dir, nations), on_round=on_round)
         return _repeat_and_compare(run_dir, repeat, ECONOMY_TABLES, keep=keep)
     config = recorded_config(run_dir, trust=trust)
     recorded = read_run(run_dir)

@@ -22,7 +22,7 @@ from prism_mesa.runs.lifecycle import RunResult, resume_to_completion
 from prism_mesa.runs.manifest import OBJECTS, RecordedRun, read_run
 from prism_mesa.runs.process.lock import RunLock, lock_run
 from prism_mesa.runs.process.machine import package_versions, provenance, wall_clock
-from prism_mesa.runs.recorded import config_to_resume, economy_to_resume, recorded_readings
+from prism_mesa.runs.recorded import config_to_resume, economy_to_resume
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.restoring import (
     RestorePoint,
@@ -144,7 +144,6 @@ def _resume_nations(run: RecordedRun, options: ResumeOptions, lock: RunLock) -> 
     config = economy_to_resume(run, overrides=options.overrides)
     with without_repeated_warnings():
         model = EconomyModel(config, llm=options.llm)
-    model.readings = recorded_readings(run.folder)
     if options.llm is None:
         model.note = printable(shorten(run.manifest.note))
     task = NationsRun(model, config, RunTimer(), options.on_round)

@@ -1,7 +1,6 @@
 """Runs of nations: tables, replay, failures, why, configuration."""
 
 import json
-import sqlite3
 from pathlib import Path
 
 import pytest
@@ -106,26 +105,6 @@ def test_measures_in_answers_are_carried_out_and_replayed(tmp_path):
     assert decisions["policy"].str.startswith("policy rate by +0.").any()
     assert replay(result.run_dir).differences == {}
     assert not any("read it" in line for line in why_nation(result.run_dir, "Canada"))
-
-
-def test_a_run_from_before_typed_measures_replays_as_its_sentences_were_read_then(tmp_path):
-    def llm(prompt):
-        if "turn one sentence" in prompt:
-            rate = {"lever": "policy_rate", "how": "by", "size": 0.5, "unit": "points"}
-            return json.dumps({"understood": True, "measures": [rate]})
-        sentence = "Kindly raise rates by half a point" if "advise Sweden" in prompt else "Raise rates by 20 points"
-        return json.dumps({"action": sentence, "reasoning": "So.", "confidence": 1})
-
-    economy = {"policy": "llm", "typed_measures": False}
-    result = run_economy({"rounds": 4, "economy": economy}, out=tmp_path, llm=llm)
-    assert not result.table("reasoning")["prompt"].str.contains('"measures"').any()
-    manifest = read_manifest(result.run_dir)
-    del manifest["config"]["economy"]["typed_measures"]
-    (result.run_dir / "manifest.json").write_text(json.dumps(manifest))
-    with sqlite3.connect(result.run_dir / "decisions.sqlite") as ledger:  # as if another version had read them alone
-        assert ledger.execute("DELETE FROM answers WHERE options LIKE '%PolicyReading%'").rowcount > 0
-    found = replay(result.run_dir)
-    assert (found.differences, found.calls) == ({}, 0)
 
 
 def test_a_changed_answer_in_the_ledger_is_found_by_the_replay(run_of_llm, tmp_path):

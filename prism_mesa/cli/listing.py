@@ -122,7 +122,6 @@ def archive(
 
 
 def _check(path: Path, unpack: Path | None, *, as_json: bool) -> None:
-    """Check an archive and print the result; raises RunError if something is missing or changed."""
     from prism_mesa.api.archives import check_archive
 
     result = check_archive(path, unpack_to=unpack)

@@ -114,7 +114,6 @@ class _TurnState:
         return [Message(role="assistant", contents=contents)] if contents else []
 
     def _think(self, earlier: list[Message], *, about_response: bool) -> Generator[Any, Any, ReasoningResult | None]:
-        """Return a thought about the text or the response; None if the LLM fails."""
         turn_messages = (Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls)))
         text, earlier = (self._response, [*earlier, *turn_messages]) if about_response else (self.text, earlier)
         prompt = reasoning_prompt(self.context, text, earlier, about_response=about_response)

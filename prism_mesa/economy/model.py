@@ -284,7 +284,6 @@ class EconomyModel(RoundModel):
         return judge(policy, self.world, row, self.macro.names, self.params.economy.limits)
 
     def _shocks(self) -> Shocks:
-        """Return the quarter's shocks; nations share a part of the demand and supply shocks."""
         params, rows, quarter = self.params.economy.macro, np.arange(len(self._all_nations)), self.world.quarter
 
         def draw(name: str, sd: float, common: float = 0.0) -> Floats:

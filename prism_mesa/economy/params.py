@@ -228,7 +228,6 @@ class EconomyParams(Params):
 
 
 def _for_llm(when: Callable[[Any], bool]) -> Callable[[DeciderFacts], bool]:
-    """Limit a condition of `llm.params` to an LLM that the parameters name."""
     return lambda facts: bool(facts.kind) and not facts.is_python_llm and when(facts)
 
 

@@ -69,7 +69,6 @@ def nation_tools(
 
 
 def _look_tool(observer: str, state: SimulationState) -> Tool:
-    """Return the tool that looks at a nation; its schema lists the names if there are few."""
     names = {clean_text(nation, NAME_CAP): nation for nation in state.agents}
 
     def look_at_nation(name: str) -> str:

@@ -86,7 +86,6 @@ def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: 
 
 
 def _target_fault(measure: Measure, row: int, names: Sequence[str]) -> str:
-    """Return why a measure's unit or target is invalid; empty if both are valid."""
     if measure.unit not in UNITS[measure.lever]:
         return f"a {spell_out(measure.lever)} is not set in {spell_out(measure.unit)}"
     if measure.lever not in AGAINST_NATIONS:
@@ -117,7 +116,6 @@ def _level_range(lever: Lever, limits: LimitsParams) -> tuple[float, float, floa
 
 
 def _check_step(i: int, lever: Lever, old: float, new: float, limits: LimitsParams) -> Verdict:
-    """Check whether an instrument can change from `old` to `new` in a quarter."""
     step, (_, _, max_step) = new - old, _level_range(lever, limits)
     passed = abs(step) <= max_step + _LEVEL_TOLERANCE
     reason = f"{spell_out(lever)} {old:.2f} -> {new:.2f}, a step of {step:+.2f}"
@@ -162,7 +160,6 @@ def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], lim
 
 
 def _budget(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
-    """Check whether the budget adds up and its deficit can be financed, in percent of GDP."""
     changes = {m.lever: level_after(world, row, m, names) - level_before(world, row, m, names) for m in policy.measures}
     spending, taxes, debt = (changes.get(lever, 0.0) for lever in ("spending", "taxes", "debt"))
     passed, reason = True, "what is spent beyond what is taken in is borrowed"

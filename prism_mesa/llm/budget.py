@@ -106,7 +106,6 @@ class Budget(Restorable):
         self._last_clock_s = now
 
     def _add(self, change: Sequence[float], *amounts: _Amounts) -> None:
-        """Add a change to amounts, by default to the amounts of the run and of the round."""
         for values in amounts or (self._run, self._round):
             values[:] = [n + more for n, more in zip(values, change, strict=True)]
 

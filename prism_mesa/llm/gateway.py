@@ -281,7 +281,6 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
         return AskedRow(position.round, position.tick, position.agent, *fields)
 
     def _spend(self, pending: PendingQuestion[Q, A], costs: Mapping[str, int]) -> None:
-        """Add calls and tokens to the totals and to the LLM's totals."""
         self.usage.update(costs)
         self.by_llm.setdefault(pending.position.llm, Counter()).update(costs)
 

@@ -210,7 +210,6 @@ def _letter_weights(logprobs: Mapping[str, float], n_options: int) -> list[float
 
 
 def _is_number(value: Any, low: float, high: float) -> bool:
-    """Return whether `value` is a number in a range that a float can represent."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return low <= value <= high and not -inf < value < -float_info.max

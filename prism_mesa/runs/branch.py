@@ -121,7 +121,6 @@ def _name_in_ledgers(run: RecordedRun, folder: Path, config: Config) -> str:
 
 
 def _copy_records(run: Path, folder: Path, at: int, name: str, *, trust: bool) -> None:
-    """Copy a run's ledger and its checkpoints up to a round; `name` is the branch's name in ledgers."""
     if (run / LEDGER).is_file():
         with Ledger(run / LEDGER, read_only=True) as ledger:
             ledger.copy_to(folder / LEDGER)
@@ -152,7 +151,6 @@ def _copy_checkpoint(file: Path, target: Path, name: str, *, trust: bool) -> Non
 
 
 def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> None:
-    """Write the branch's manifest, with the status of a stopped run."""
     end_keys = ("error", "ended", "summary", "resumed", "branched_from")
     manifest = {key: value for key, value in read_manifest(run.folder).items() if key not in end_keys}
     manifest |= {"status": "interrupted", "started": wall_clock(), "config": config.model_dump(mode="json")}

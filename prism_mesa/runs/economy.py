@@ -127,7 +127,6 @@ def _columns(table: pd.DataFrame) -> dict[str, Any]:
 
 
 def _nations(model: EconomyModel) -> dict[str, Any]:
-    """Return the table of nations: their parameters without nulls, and who decides."""
     start = model.macro.start()
     table = pd.DataFrame([nation.model_dump(exclude={"policy"}) for nation in model.macro.nations])
     for name in ("unemployment", "policy_rate", "inflation"):

@@ -168,7 +168,6 @@ def _ending(error: str) -> dict[str, str]:
 
 
 def _reason(task: RunTask[Any], fault: BaseException) -> str:
-    """Return the error that ended a run, with its round, in one line."""
     return shorten(f"{task.progress()}: {format_error(fault)}")
 
 
@@ -183,7 +182,6 @@ def _write_end(
 def _end_early(
     task: RunTask[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], fault: BaseException
 ) -> RunBrokenError | RunInterruptedError:
-    """Record how a run ended early, and return the error to raise."""
     is_interrupt = isinstance(fault, KeyboardInterrupt)
     cause = " by SIGTERM" if isinstance(fault, TerminatedError) or first_signal() == signal.SIGTERM else ""
     text = shorten(f"{task.progress()}: interrupted{cause}") if is_interrupt else _reason(task, fault)

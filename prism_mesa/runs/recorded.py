@@ -139,7 +139,6 @@ def _platform_values(run: RecordedRun, *, llm_writes: bool) -> tuple[Config, dic
 
 
 def _with_connection[C: Params](config: C, overrides: Sequence[str]) -> C:
-    """Return a configuration with overrides of `CONNECTION_KEYS`; raises ConfigError for another key."""
     changes = dict(map(parse_override, overrides))
     for key in changes:
         if key not in CONNECTION_KEYS:

@@ -112,7 +112,6 @@ def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
 def _restore(
     run: RecordedRun, make: RunFactory, data: dict[str, Any], *, trust: bool
 ) -> tuple[PlatformRun, RestorePoint]:
-    """Return a run at a checkpoint; raises RefusedError if the checkpoint does not fit the model."""
     task = make(_read_world(run.folder, trust=trust))
     with close_if_refused(task):
         facts = check_facts(run, task)

@@ -185,7 +185,6 @@ def _writer_entry(writer: Any) -> dict[str, Any]:
 
 
 def _llm_entry(reasoner: Reasoner | None) -> dict[str, Any] | None:
-    """Return the facts of the LLM for the manifest; None if the rule decides."""
     if reasoner is None:
         return None
     options = {key: getattr(reasoner.params, key) for key in ("answer", "persona", "ledger")}

@@ -72,7 +72,6 @@ def platform_summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> di
 
 
 def _network_changes(model: SocialModel) -> dict[str, Any]:
-    """Return the numbers of follows before and after, and of events; empty for a fixed network."""
     events = {event: model.relations.counts[event] for event in FOLLOW_EVENTS}
     if model.params.network.dynamics == "fixed" and not any(events.values()):
         return {}
@@ -81,7 +80,6 @@ def _network_changes(model: SocialModel) -> dict[str, Any]:
 
 
 def _churn_summary(model: SocialModel) -> dict[str, Any]:
-    """Return the numbers of agents at the start, at the end and on average, and of churn events."""
     totals = model.totals
     if not model.params.has_churn and not any(totals[event] for event in CHURN_EVENTS):
         return {}
@@ -134,7 +132,6 @@ def _no_views_note(model: SocialModel, rounds: int) -> list[str]:
 
 
 def _opinion_summary(model: SocialModel) -> dict[str, Any]:
-    """Return the spread of opinions before and after, and the numbers of moves; empty for fixed opinions."""
     name = model.params.opinions.of
     if name is None:
         return {}
@@ -155,7 +152,6 @@ def _find_largest(model: SocialModel, count_name: str, counts: Int32) -> dict[st
 
 
 def _llm_costs(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return the LLM's calls and tokens, in total and per 1,000 agent-rounds."""
     usage = getattr(model.reasoner, "usage", Counter())
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
     thousands = _agent_rounds(model, rounds) / 1000
@@ -164,7 +160,6 @@ def _llm_costs(model: SocialModel, rounds: int) -> dict[str, float]:
 
 
 def _counts_by_llm(gateway: Any) -> dict[str, Any]:
-    """Return the cost and answers of each LLM; empty for a single LLM."""
     llms: dict[str, dict[str, int]] = {}
     for llm, counts in sorted(getattr(gateway, "by_llm", {}).items()):
         tokens, failed = counts["prompt_tokens"] + counts["completion_tokens"], counts["fallback"] + counts["failed"]

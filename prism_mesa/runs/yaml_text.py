@@ -169,7 +169,6 @@ def read_yaml(
 
 
 def _read_text(file: Path, kind: str) -> str:
-    """Return the text of a file; raises ConfigError if it is missing, too large, or not text."""
     try:
         if "\0" in str(file) or not file.is_file():
             missing = f"is a folder, not a {kind}" if "\0" not in str(file) and file.is_dir() else f"no such {kind}"

@@ -236,7 +236,6 @@ def configure_chart(params: StatechartParams, *, asks_action: bool, chart: State
 
 
 def _require_platform_chart(chart: Statechart) -> None:
-    """Raise ChartError if the platform cannot run a chart."""
     foreign = [state for state in chart.ordered_states if not isinstance(state, AgentState)]
     if foreign:
         raise ChartError(f"{chart.name}: {foreign[0].value!r} is not a state of the platform; write AgentState(...)")

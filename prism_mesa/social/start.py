@@ -121,7 +121,6 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
 def _choose_charts(
     params: SocialParams, chart: Statechart | None, attributes: Attributes
 ) -> tuple[list[Statechart], list[str]]:
-    """Return the chart of the agents, that of each kind of account, and notes from their checks."""
     first, first_notes = _choose_chart(params, chart, attributes)
     charts, notes = [first], [*first_notes]
     for kind, account in enumerate(params.accounts):
@@ -147,7 +146,6 @@ def _check_conditions(kind: int, account: AccountParams, attributes: Attributes)
 def _choose_chart(
     params: SocialParams, chart: Statechart | None, attributes: Attributes
 ) -> tuple[Statechart, tuple[str, ...]]:
-    """Return a copy of `chart`, by default of the configured chart, and notes from its check."""
     chart_copy = configure_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart)
     if chart is None and not params.statechart.chart:  # tests check PRISM's charts
         return chart_copy, ()

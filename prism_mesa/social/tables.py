@@ -41,7 +41,6 @@ ROUND_COUNTS: Final = (
 
 
 def _state_columns(states: Iterable[AgentState]) -> dict[str, tuple[Column, ...]]:
-    """Return the columns of each table that has some for each state."""
     names = [state.value for state in states]
     return {
         "rounds": tuple(

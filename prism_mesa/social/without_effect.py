@@ -263,7 +263,6 @@ def _params_before(params: SocialParams, index: int) -> SocialParams:
 
 
 def _find_unmentioned_attributes(facts: ModelFacts) -> list[str]:
-    """Return notes on attributes that no prompt mentions although `told` is true."""
     if facts.has_own_reasoner or facts.writes_texts or (facts.llm_decides and facts.persona != "archetype"):
         return []
     why = "the LLM answers for archetypes" if facts.llm_decides else "no LLM is asked"

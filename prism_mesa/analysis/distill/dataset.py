@@ -119,7 +119,6 @@ def _run_provenance(folder: Path, manifest: Manifest) -> dict[str, Any]:
 
 @without_repeated_warnings()
 def _read_examples(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[TrainingExample]:
-    """Return the LLM's answers in a run, ordered by round, tick and agent."""
     examples: list[TrainingExample] = []
 
     def add_example(ask: PlacedQuestion, answer: Answer) -> None:

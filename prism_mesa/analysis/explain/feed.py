@@ -199,7 +199,6 @@ class RankedFeed:
         return f"{verb} {agent_label(self.model, int(self.model.posts.author[post]))}{repeat_note}"
 
     def _middle_followee(self, draw: int) -> int:
-        """Return the agent's followee through whom a two-hop draw reached a post."""
         followees = self.model.network.followees(self.row)
         key = self.scoring.two_hops_key
         for key_part in (draw, self.row, 0):

@@ -419,7 +419,6 @@ def _ranked_actions(agent: TracedAgent, agent_round: AgentRound) -> Iterator[tup
 
 
 def _reason(agent: TracedAgent, move: Move) -> str:
-    """Return the reason for a change of state: the answer to an open choice, or a true guard."""
     worth_text = "" if move.post is None else f"the post was worth {move.post.utility:.3f} to it"
     if move.answer is not None:
         if move.answer.source in STAND_INS:

@@ -73,7 +73,6 @@ def same_options(decoding: Mapping[str, Any], expected: Mapping[str, Any], *, le
 
 
 def _llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return the name, digest and decoding of each LLM in a ledger, latest first."""
     llms = []
     for name, digest, decoding in ledger.llms():
         options = None

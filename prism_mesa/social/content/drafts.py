@@ -142,7 +142,6 @@ def _write_drafts(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]
 
 
 def _group_drafts(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
-    """Return groups of drafts (as indices) to write concurrently."""
     indices = list(range(len(drafts)))
     if not writer.budget.is_limited:
         return [indices] if indices else []
@@ -177,7 +176,6 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
 
 
 def _situation(platform: Platform, draft: Draft) -> str:
-    """Return the part of a prompt about the agent's last activities and the subject of its text."""
     activities = [activity_line(activity) for activity in recent_activities(platform, draft.agent, N_ACTIVITIES)]
     parts = ["What you did last:\n" + "\n".join(activities)] if activities else []
     if draft.post == NO_POST:

@@ -115,7 +115,6 @@ def write_own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
 
 
 def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> TemplateTexts:
-    """Draw a sentence for each engagement, about the topic nearest to the post."""
     agreeable = platform.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
     draws = platform.streams.integers("template", agent, _N_PER_KIND, round_=platform.round, tick=tick)

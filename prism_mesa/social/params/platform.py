@@ -188,7 +188,6 @@ class SocialParams(Params):
         return self
 
     def _params_in_round(self, index: int, round_: int) -> Self:
-        """Return the parameters of an intervention's agents in the round in which the intervention begins or ends."""
         intervention = self.interventions[index]
         targeted = [act for act in self.interventions if act.is_targeted and act.applies_in(round_)]
         try:

@@ -227,7 +227,6 @@ def _is_fixed(params: PostActParams) -> bool:
 
 
 def _roots_from(platform: Platform, first: int) -> Rows:
-    """Return the roots from post `first` on."""
     root = platform.posts.root[first:]
     return first + np.flatnonzero(root == np.arange(first, len(platform.posts), dtype=np.int32))
 
@@ -266,7 +265,6 @@ def _meet_posts(platform: Platform, index: int, act: InterventionParams, params:
 
 
 def _covered(platform: Platform, act: InterventionParams, roots: Rows) -> Mask:
-    """Return which roots an act covers."""
     coverage = None if act.post_act is None else act.post_act.coverage
     if coverage is None:
         return np.ones(len(roots), np.bool_)
@@ -302,7 +300,6 @@ def post_groups(platform: Platform, index: int, act: InterventionParams, posts: 
 
 
 def _columns_of_posts(platform: Platform, posts: Rows) -> CandidateColumns:
-    """Return the columns of posts without a reader."""
     return CandidateColumns(platform, platform.posts.author[posts], posts, np.zeros(len(posts), np.bool_))
 
 
@@ -385,7 +382,6 @@ def feed_acts(platform: Platform, readers: Rows) -> FeedActs:
 
 
 def _marking_acts(platform: Platform) -> list[tuple[int, InterventionParams]]:
-    """Return the labels and frictions of this round that can change what agents do, in order of their marks."""
     is_llm = platform.reasoner.batch_reasoner is None or platform.reasoner.llm_share > 0
     acts = active_acts(platform, "label", "friction")
     return [
@@ -445,7 +441,6 @@ def seen_labels(platform: Platform, readers: Rows, roots: Rows) -> pd.Categorica
 
 
 def _are_labelled(platform: Platform, index: int, act: InterventionParams, readers: Rows, roots: Rows) -> Mask:
-    """Return which readers see a label on a root."""
     return applies_to_roots(platform, index, act, roots) & targets(platform, act, readers)
 
 
@@ -524,7 +519,6 @@ def note_given_up(platform: Platform) -> None:
 
 
 def _release_removed(platform: Platform) -> None:
-    """Let agents that hold a removed post go of it and scroll on."""
     people = platform.population
     for index, act in active_acts(platform, "remove", "suspend"):
         rows = np.flatnonzero(people.current_post != NO_POST)

@@ -112,7 +112,6 @@ def _answer_in_batch(
     indices: Rows,
     targets: Ints,
 ) -> None:
-    """Write answers into `targets` for the open choices at `indices`, which do not go to an LLM."""
     reasoner = platform.reasoner.batch_reasoner
     if reasoner is None:
         return

@@ -142,7 +142,6 @@ def _draw_follows(platform: Platform, exposures: Exposures, has_engaged: Mask) -
 
 
 def _draw_dislikes(platform: Platform, exposures: Exposures, has_engaged: Mask) -> list[Decisions]:
-    """Return the unfollows, mutes, blocks and reports for posts that agents ignored."""
     is_candidate = (exposures.event_bits & ~np.uint8(_EVENT_BITS[FOLLOW]) != 0) & ~has_engaged
     agent, post, event_bits = exposures.select(is_candidate)
     other = platform.posts.author[post].astype(np.int64)
@@ -189,7 +188,6 @@ def _draw_triads(platform: Platform) -> Decisions:
 
 
 def _homophily_factor(platform: Platform, agent: Rows, other: Rows) -> Floats | float:
-    """Return the factor by which dissimilarity lowers the probability that each agent follows the other."""
     return platform.odds.homophily.follow_factor(platform.population.attributes, agent, other)
 
 

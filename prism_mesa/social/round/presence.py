@@ -173,7 +173,6 @@ def mean_hour_weight(weights: tuple[float, ...], clock: ClockParams, round_: int
 
 
 def _start_hour(clock: ClockParams, round_: int) -> float:
-    """Return the hour of the day, in UTC, at which a round opens."""
     start = clock.start.astimezone(UTC)
     first = (start - datetime.combine(start, datetime.min.time(), UTC)).total_seconds() / 3600
     return (first + round_ * (clock.round_minutes / 60)) % 24

@@ -180,7 +180,6 @@ def _ask_open_choices(platform: Platform, stopped: Stopped) -> Starts:
 
 
 def _review_drafts(platform: Platform, stopped: Stopped) -> Starts:
-    """Let agents reply, or give up their replies because of what they were about to write."""
     posts = _read_choices(platform, stopped).posts.posts
     gives_up = review_drafts(platform, stopped.ticks, stopped.rows, posts)
     triggers = np.where(gives_up, platform.trigger_code(ABANDONS), stopped.triggers)
@@ -263,7 +262,6 @@ def _run_actions(choices: _Choices, taken: Rows, starts: Starts) -> None:
 
 
 def _note_slow_guards(platform: Platform, guards: Set[str]) -> None:
-    """Add a note for each guard that was evaluated agent by agent, once per guard."""
     for guard in sorted(guards - platform.row_by_row_guards):
         is_callable = any(str(t) == guard and not isinstance(t.guard, Expression) for t in platform.chart.transitions)
         platform.notes += (f"{guard}: {_CALLABLE if is_callable else _UNREADABLE}",)

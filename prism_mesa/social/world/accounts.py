@@ -69,7 +69,6 @@ def with_accounts(network: FollowNetwork, params: SocialParams, streams: Streams
 
 
 def _draw_agents(row: int, k: int, n: int, purpose: str, streams: Streams) -> Rows:
-    """Return `k` different agents of the first `n`, or all of them if there are fewer."""
     if 4 * k >= n:
         return np.argsort(streams.bits(purpose, np.arange(n), index=row))[:k]
     places = np.arange(2 * k + 20)  # so many that k of them differ

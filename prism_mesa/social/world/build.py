@@ -199,7 +199,6 @@ def make_network(params: SocialParams, streams: Streams) -> FollowNetwork:
 
 
 def _base_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork, Ids]:
-    """Return the network without accounts, and the ids of its agents."""
     if params.network.edges is not None:
         network, ids = load_network(params.network.edges, params.network.direction, params.files)
     else:
@@ -249,7 +248,6 @@ def _make_schedule(
 
 
 def _mismatch(authors: list[str], ids: Ids) -> str:
-    """Return why no author is an agent, and what to do about it."""
     similar = ids.find_misspelt(authors)
     hint = ": without network.edges ids are row numbers" if ids.is_range else ""
     if similar:

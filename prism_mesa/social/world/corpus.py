@@ -98,7 +98,6 @@ def load_corpus(
 
 @cache
 def _default_corpus() -> Corpus:
-    """Return the corpus shipped with PRISM."""
     with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as file:
         return replace(load_corpus(str(file)), subjects=pd.read_csv(file)["subject"].tolist(), notes=())
 

@@ -187,7 +187,6 @@ def whole_numbers(texts: pa.Array) -> pa.Array | None:
 
 
 def _strip_texts(texts: pa.Array) -> pa.DictionaryArray:
-    """Return stripped strings, dictionary-encoded; blank strings are nulls."""
     encoded = texts.dictionary_encode()
     values = pc.utf8_trim_whitespace(encoded.dictionary.cast(pa.string()))
     blanks = pc.index_in(encoded.indices, value_set=pc.indices_nonzero(pc.equal(values, "")).cast(encoded.indices.type))

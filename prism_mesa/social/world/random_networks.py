@@ -75,7 +75,6 @@ def block_bounds(blocks: int, n: int) -> Ints:
 
 
 def _draw_follows(bounds: Ints, p_inside: float, p_outside: float, streams: Streams) -> FollowNetwork:
-    """Draw follows with one probability inside blocks and another between blocks."""
     n, key = int(bounds[-1]), streams.key("follow")
     log_in, log_out = (log1p(-probability) if probability < 1.0 else -inf for probability in (p_inside, p_outside))
     indptr, no_indices = np.zeros(n + 1, np.int64), np.zeros(0, np.int32)

@@ -122,7 +122,6 @@ class _Utf8Stream(io.RawIOBase):
         return block.removeprefix(codecs.BOM_UTF8) if is_first else block
 
     def _invalid_utf8(self, error: UnicodeDecodeError) -> str:
-        """Return a message with the invalid byte, its position, and advice."""
         position = self._n_read - len(error.object) + error.start
         with _unpacked(self._file) as source:
             first_bytes = source.read(4)

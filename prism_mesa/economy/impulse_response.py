@@ -28,8 +28,6 @@ def rate_response(
     """Return the effect of a rise by 1 point in the first nation's policy rate, from equilibrium, without other shocks.
 
     Args:
-        nations: The nations.
-        params: The structure of their economies; None for the defaults.
         raised_quarters: The number of quarters with the higher rate.
         rate_rule: With `held`, rates are otherwise constant; with `taylor`, the rise is added to Taylor's rule.
         quarters: The number of quarters to compute, beginning with the rise.

@@ -47,11 +47,8 @@ class AgentSnapshot:
     Attributes:
         last_round: The last round included; -1 for before the run.
         profile: The profile in the words of prompts.
-        activities: Oldest first; within a round, posts come first.
-        notes: Oldest first.
-        likes_recorded: Whether the run recorded its likes.
+        activities, notes: Oldest first; within a round, posts come first.
         interests: Strongest first.
-        character: A description of the personality.
         llm: The agent's LLM if the run has several; else empty.
     """
 
@@ -147,9 +144,8 @@ class RunRecords:
 
     @cached_property
     def _agents(self) -> pd.DataFrame:
-        columns = read_column_names(self.run_dir, "agents")
-        optional = [name for name in ("recorded_engagements", "llm") if name in columns]
-        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *optional])
+        llm = {"llm"} & {*read_column_names(self.run_dir, "agents")}  # only runs with several LLMs have it
+        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, "recorded_engagements", *llm])
 
     @cached_property
     def _engagements(self) -> pd.DataFrame:
@@ -197,7 +193,7 @@ class RunRecords:
             profile=self.profile(row),
             activities=tuple(activity for activity in self._activities(row) if activity.round <= at),
             notes=tuple(str(note) for note in notes["text"]),
-            likes_recorded=bool(self._agents.get("recorded_engagements", pd.Series([True] * self.n_agents)).iloc[row]),
+            likes_recorded=bool(self._agents["recorded_engagements"].iloc[row]),
             interests=self.interests(row),
             character=self.character(row),
             llm=str(self._agents["llm"].iloc[row]) if "llm" in self._agents else "",
@@ -250,23 +246,20 @@ class RecordedPosts:
     """The posts of a run by id, with the rounds in which they were `written` and appeared (`round`)."""
 
     def __init__(self, run_dir: Path) -> None:
-        columns = ["round", "author", "kind", "parent", "text"]
-        columns += sorted({"comment", "written"} & set(read_column_names(run_dir, "posts")))
-        table = read_table(run_dir, "posts", columns)
+        table = read_table(run_dir, "posts", ["round", "written", "author", "kind", "parent", "text", "comment"])
         self.round = table["round"].to_numpy()
         self.author = table["author"].to_numpy()
         self.kind = table["kind"].astype(object).to_numpy()
-        self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # blank in runs of version 0.1
+        self.parent = table["parent"].to_numpy()
         ids = np.arange(len(table))
         is_response, parent = self.kind != "post", self.parent
         invalid = np.flatnonzero((self.author < 0) | (parent < -1) | (parent >= ids) | (is_response == (parent < 0)))
         if len(invalid):
             content = f"a {self.kind[invalid[0]]} by agent {self.author[invalid[0]]} about post {parent[invalid[0]]}"
             raise DataError(f"{run_dir}: table 'posts' is damaged: row {invalid[0]} is {content}")
-        # in older runs, replies and reshares appear a round after they were written
-        self.written = table["written"].to_numpy() if "written" in table else self.round - is_response
+        self.written = table["written"].to_numpy()
         self._text = _encode(table["text"])
-        self._comment = _encode(table["comment"]) if "comment" in table else None
+        self._comment = _encode(table["comment"])
 
     def __len__(self) -> int:
         return len(self.round)
@@ -274,7 +267,7 @@ class RecordedPosts:
     def words(self, post: int) -> str:
         """Return the words that the author added in a reply or a reshare; empty without words."""
         column = self._text if self.kind[post] == "reply" else self._comment
-        return "" if column is None or self.kind[post] == "post" else _text_at(column, post)
+        return "" if self.kind[post] == "post" else _text_at(column, post)
 
     def origin(self, post: int) -> int:
         """Return the post whose text is shown: the post, or the one that it reshares or answers without words."""

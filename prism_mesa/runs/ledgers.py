@@ -43,9 +43,9 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
 
 
 def tokens_spent(answers: Iterable[StoredAnswer], questions: Iterable[AskedRow]) -> int:
-    """Return the number of tokens of all answers, or only of usable answers in an older ledger."""
+    """Return the tokens of all answers; questions also count useless answers, but none from a shared ledger."""
     answer_tokens = sum(answer.prompt_tokens + answer.completion_tokens for answer in answers)
-    return max(answer_tokens, sum((row.prompt_tokens or 0) + (row.completion_tokens or 0) for row in questions))
+    return max(answer_tokens, sum(row.prompt_tokens + row.completion_tokens for row in questions))
 
 
 def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, tuple[Path, int]]:

@@ -18,7 +18,7 @@ from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.identity import input_digests, input_text, inputs_version, module_input, user_modules
+from prism_mesa.runs.identity import input_digests, input_text, module_input, user_modules
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import PACKAGE_PREFIX, is_economy, recorded_config, recorded_economy
@@ -133,11 +133,8 @@ def _replay(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *,
 
 
 def _changed_modules(run: RecordedRun, config: Config) -> tuple[str, ...]:
-    """Return notes on the user's modules that changed since a run; older runs do not record which modules changed."""
-    facts = read_manifest(run.folder)
-    before = facts.get("inputs_one_by_one")
-    if not isinstance(before, Mapping):
-        before = input_digests(config) if facts.get("inputs") == inputs_version(config) else {}
+    """Return notes on the user's modules that changed since a run."""
+    before = read_manifest(run.folder).get("inputs_one_by_one", {})
     names = [module_input(module) for module in user_modules(config) if not f"{module}.".startswith(PACKAGE_PREFIX)]
     after = input_digests(config)
     return tuple(f"{input_text(name)} has changed since the run" for name in names if before.get(name) != after[name])

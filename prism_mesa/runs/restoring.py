@@ -162,11 +162,9 @@ def check_facts(run: RecordedRun, task: PlatformRun | NationsRun) -> dict[str, A
 
 
 def _changed_inputs(before: Mapping[str, Any], current: Mapping[str, Any]) -> str:
-    """Describe the files or modules that changed; older runs do not record which."""
-    inputs, earlier = current.get("inputs_one_by_one", {}), before.get("inputs_one_by_one")
-    if isinstance(earlier, Mapping) and (names := [name for name in inputs if earlier.get(name) != inputs[name]]):
-        return f"{' and '.join(map(input_text, names))} {'has' if len(names) == 1 else 'have'} changed"
-    return f"{' or '.join(map(input_text, inputs)) or 'an input'} has changed"
+    inputs, earlier = current.get("inputs_one_by_one", {}), before.get("inputs_one_by_one", {})
+    names = [name for name in inputs if earlier.get(name) != inputs[name]]
+    return f"{' and '.join(map(input_text, names)) or 'an input'} {'has' if len(names) <= 1 else 'have'} changed"
 
 
 def _llm_facts(entry: Any) -> list[Any]:

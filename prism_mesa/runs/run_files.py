@@ -110,7 +110,7 @@ def _check_size(file: Path, columns: Sequence[str] | None) -> None:
 
 
 def read_column_names(run: str | Path, table: str) -> list[str]:
-    """Return the names of a table's columns; older runs may have fewer."""
+    """Return the names of a table's columns."""
     file = _checked_table(run, table)
     with name_file_in_errors(file):
         return [str(name) for name in pq.read_schema(table_files(file)[0]).names]

@@ -4,15 +4,10 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from prism_mesa.llm import AnswerStore
+from prism_mesa.llm import LLMClient
+from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.records.arrow_rows import Rows
 from prism_mesa.snapshot import Plain
-
-
-class AnswerRecorder(Protocol):
-    """A reasoner or an LLM client with a store of answers."""
-
-    store: AnswerStore
 
 
 class CheckpointMaker(Protocol):
@@ -61,7 +56,7 @@ class RunTask[R](Protocol):
     """A run of a platform, a run of nations, or a survey; an `R` receives its records."""
 
     @property
-    def answerer(self) -> AnswerRecorder | None:
+    def answerer(self) -> Reasoner | LLMClient | None:
         """The LLM or the reasoner that answers questions, if any."""
 
     def scope(self) -> str:

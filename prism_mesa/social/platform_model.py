@@ -22,7 +22,7 @@ from prism_mesa.streams import Streams
 
 _FIELDS: Final = (
     "params configured streams tables reasoner writer population network first_network drawn_network first_agents "
-    "topics attributes feeds schedule seeded archetypes llms odds posts history exposure copies met engagements "
+    "topics attributes feeds schedule seeded archetypes llms odds posts history exposure copies engagements "
     "group_counts relations opinions liked notebook outcomes recorded time_of_day round tick first_of_round clock "
     "hours now events pending leaving counts totals sources written tick_counts agent_ticks row_by_row_guards notes"
 ).split()

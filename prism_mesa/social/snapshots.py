@@ -43,11 +43,7 @@ def save_user_fields(model: object, prism_fields: Container[str]) -> dict[str, P
 
 
 def restore_user_fields(model: object, data: Mapping[str, Plain]) -> None:
-    """Restore what `save_user_fields` returned.
-
-    Raises:
-        DataError: If the model lacks the field of a saved object.
-    """
+    """Restore what `save_user_fields` returned; raises DataError if the model lacks the field of a saved object."""
     vars(model).update(data["simple"])
     for name, state in data["said"].items():
         if name not in vars(model):

@@ -28,13 +28,8 @@ class ModelFacts:
     """Facts about a platform that decide whether a key has an effect.
 
     Attributes:
-        params: The parameters.
-        kind: The kind of reasoner that decides, as in `reasoner.kind`.
-        has_open_choices: Whether the chart leaves any choice open.
+        kind, answer, persona: As in `reasoner`, of what decides; `answer` and `persona` are empty without an LLM.
         gives_scores: Whether the LLM gives scores instead of words.
-        answer: The form of the LLM's answers, as in `reasoner.answer`.
-        persona: On whose behalf the LLM answers, as in `reasoner.persona`.
-        writes_texts: Whether an LLM writes texts.
         profile_columns: Columns that the file of profiles gives for every agent.
         overrides_kind: Whether a file of edges overrides `network.kind`.
     """

@@ -1,6 +1,5 @@
 """Agents as a run left them: their activities are those of its tables, cut at a round, in bounded words."""
 
-import dataclasses
 import json
 import re
 import shutil
@@ -136,19 +135,6 @@ def test_a_post_by_tool_is_of_the_round_in_which_it_was_written_and_one_by_rate_
     assert {(r, a, str(text)) for r, a, text in by_rate[["round", "author", "text"]].itertuples(index=False)} == (
         posts - written
     )
-
-
-def test_an_older_run_without_the_columns_comment_written_and_recorded_engagements_is_read(run_dir, tmp_path):
-    old = changed_copy(run_dir, tmp_path)
-    for table, column in (("posts", "comment"), ("posts", "written"), ("agents", "recorded_engagements")):
-        file = old / f"{table}.parquet"
-        pd.read_parquet(file).drop(columns=column).to_parquet(file)
-    now, then = RunRecords(run_dir), RunRecords(old)
-    for row in range(now.n_agents):
-        activities = now.snapshot(row).activities
-        blank = [dataclasses.replace(d, words="" if d.action == "reshare" else d.words) for d in activities]
-        assert list(then.snapshot(row).activities) == blank
-        assert then.snapshot(row).likes_recorded
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from prism_mesa.analysis.compare.rows import DifferentRows, Row, first_difference, has_same_bytes
+from prism_mesa.domain import ACTIONS, BIG_FIVE
 from prism_mesa.errors import DataError, shorten
 from prism_mesa.llm.text import NAME_CAP, clean_text
 from prism_mesa.runs.records.table_checks import RUN_TABLES
@@ -63,10 +64,7 @@ TIMED_TABLES: Final[Mapping[str, TimedTable]] = {
     "trade": TimedTable(3, nation="importer"),
     "indicators": TimedTable(4, nation="nation"),
 }
-CONSTANT_COLUMNS: Final = (
-    *("id", "name", "interests", "extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"),
-    *(*AGENT_FIELDS, "like", "reply", "reshare", "scripted"),
-)
+CONSTANT_COLUMNS: Final = ("id", "name", "interests", *BIG_FIVE, *AGENT_FIELDS, *ACTIONS, "scripted")
 """Columns of `agents` that never change."""
 
 
@@ -131,14 +129,10 @@ class Divergence:
     """The first difference between two runs in one table.
 
     Attributes:
-        round: The round or quarter.
         tick: None if the table has no ticks.
         agent: Row of the agent; None for rows without an agent, and for nations.
-        name: Name of the agent or nation, if any.
         columns: The columns that differ.
-        base: The row of the base run; None if it has no row at this moment.
-        other: The row of the other run.
-        moment: The time, for sorting.
+        base, other: The row of each run; None if it has no row at this moment.
     """
 
     table: str

@@ -78,13 +78,10 @@ def facts_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list
 
 
 def _inputs_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list[Setting]:
-    left, right = base.get("inputs_one_by_one"), other.get("inputs_one_by_one")
-    if isinstance(left, Mapping) and isinstance(right, Mapping) and left != right:
-        changed_values = {name: value for name, value in left.items() if name in right and value != right[name]}
-        titles = {name: name if name.startswith(module_input("")) else f"content of {name}" for name in changed_values}
-        return [Setting(titles[name], value, right[name]) for name, value in changed_values.items()]
-    digests = base.get("inputs"), other.get("inputs")
-    return [] if digests[0] == digests[1] else [Setting("content of input files or modules", *digests)]
+    left, right = base.get("inputs_one_by_one", {}), other.get("inputs_one_by_one", {})
+    changed_names = [name for name in left if name in right and left[name] != right[name]]
+    titles = {name: name if name.startswith(module_input("")) else f"content of {name}" for name in changed_names}
+    return [Setting(titles[name], left[name], right[name]) for name in changed_names]
 
 
 def read_branching(manifest: Mapping[str, Any]) -> Branching | None:

@@ -15,7 +15,7 @@ from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.llm.text import clean_text
 from prism_mesa.params import parse_whole_number
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import read_column_names, read_table
+from prism_mesa.runs.run_files import read_table
 
 _WIDTH = 106
 _TEXT_CAP = 2000
@@ -149,13 +149,12 @@ def _indicator_text(row: Any) -> str:
 
 
 def _prompt_lines(run_dir: Path, chain_id: str) -> Iterator[str]:
-    optional = {"thoughts"} & {*read_column_names(run_dir, "reasoning")}  # older runs lack it
-    chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", *optional])
+    chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", "thoughts"])
     chain = _first_row(chains[chains["chain_id"] == chain_id], run_dir, "reasoning", chain_id)
     yield "  It was told:"
     for line in str(chain["prompt"]).splitlines():
         yield from (f"    | {part}" for part in textwrap.wrap(clean_text(line, _TEXT_CAP), _WIDTH) or [""])
-    thoughts = _thought_texts(str(chain.get("thoughts") or "[]"), run_dir)
+    thoughts = _thought_texts(str(chain["thoughts"] or "[]"), run_dir)
     if thoughts:
         yield "  Before it decided:"
     for thought in thoughts:

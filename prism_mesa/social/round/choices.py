@@ -68,14 +68,8 @@ def ask(
 ) -> Ints:
     """Return the code of each agent's next state, `NO_CHANGE`, or `PENDING` if an LLM was asked.
 
-    Args:
-        platform: The platform.
-        agents: Agents with an open choice, ascending, without repetitions.
-        posts: The posts that they decide about.
-        triggers: Indices of the fired triggers.
-        options: Indices into `option_sets`.
-        option_sets: The options; a single option needs no answer.
-        ticks: The tick of each question; None means the current tick.
+    The rows of `agents` ascend without repetitions. `options` are indices into `option_sets`, in which a single option
+    needs no answer. `ticks` are the ticks of the questions; None means the current tick.
     """
     rows = agents.rows
     targets = np.full(len(rows), NO_CHANGE, np.int64)

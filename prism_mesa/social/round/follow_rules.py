@@ -40,14 +40,9 @@ _PART_SIZE: Final = 1 << 18
 
 @dataclass(frozen=True)
 class Decisions:
-    """Decisions of agents about other agents: columns of the same length.
+    """Decisions of agents about other agents, as columns of the same length.
 
-    Attributes:
-        agent: The agent that decides.
-        other: The agent that the decision is about.
-        event: Index into `FOLLOW_EVENTS`.
-        post: The post that the decision is about, or `NO_POST`.
-        why: Index into `FOLLOW_REASONS`.
+    `event` and `why` are indices into `FOLLOW_EVENTS` and `FOLLOW_REASONS`; a decision about no post has `NO_POST`.
     """
 
     agent: Rows

@@ -30,11 +30,7 @@ def read_conditions(account: AccountParams) -> dict[ActionName, Expression]:
 
 
 def own_chart(params: SocialParams, kind: int) -> Statechart | None:
-    """Return the chart that a kind of account has of its own, or None.
-
-    Raises:
-        ConfigError: If there is no such chart.
-    """
+    """Return the chart that a kind of account has of its own, or None; raises ConfigError if there is no such chart."""
     account = params.accounts[kind]
     if account.engages:
         chart = make_account_chart(read_conditions(account), account.name)

@@ -27,10 +27,8 @@ def rate_response(
 ) -> pd.DataFrame:
     """Return the effect of a rise by 1 point in the first nation's policy rate, from equilibrium, without other shocks.
 
-    Args:
-        raised_quarters: The number of quarters with the higher rate.
-        rate_rule: With `held`, rates are otherwise constant; with `taylor`, the rise is added to Taylor's rule.
-        quarters: The number of quarters to compute, beginning with the rise.
+    The rate is higher for `raised_quarters` of `quarters`. With the rule `held`, rates are otherwise constant; with
+    `taylor`, the rise is added to Taylor's rule. `params` are the structure of the economies; None for the defaults.
 
     Returns:
         The columns quarter (0: the first with the higher rate), nation, and the effects on output_gap, inflation (mean

@@ -65,7 +65,6 @@ class EconomyState:
         nation_states: The same indicators by nation.
         past: The decisions that each nation remembers, by row; oldest first.
         decisions: The decisions of the last quarter, by row; empty before the first quarter.
-        totals: The number of decisions so far by outcome.
         read_by: The number of decisions so far by the source of their measures.
     """
 

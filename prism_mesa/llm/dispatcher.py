@@ -44,7 +44,6 @@ class PendingQuestion[Q, A]:
         fails_if_useless: Whether useless answers count towards `MAX_USELESS_ANSWERS`.
         once_a_round: Whether a failed question waits for the next round before it is asked again.
         is_submitted: Whether the caller collects the answer later.
-        is_abandoned: Whether the caller has stopped waiting.
         key: The ledger's key; empty if no LLM is asked.
         duplicates: Equal questions that wait for the same answer. Only the question with `is_first` counts as asked.
         waited_s: Seconds that busy servers told PRISM to wait. Refusals by busy servers do not count as attempts.

@@ -52,9 +52,7 @@ class LLMGateway[Q, A, P: LLMParams](Closeable, Restorable):
     counts as `llm`; the others and all later questions with this key count as `cache`.
 
     Args:
-        handler: Prepares the questions and makes the answers.
         store: Recorded answers; by default an empty store without a ledger.
-        slots: Maximum number of concurrent questions.
         attempts: Maximum number of attempts at a question after temporary failures.
         kind: The LLM's kind, as in the parameters; `python` for a client made in Python.
         note: Why this LLM replaces the preferred LLM; empty if it is the preferred one.

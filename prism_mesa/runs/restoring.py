@@ -40,8 +40,6 @@ class RestorePoint:
     """A run's state at a checkpoint, or at its beginning.
 
     Attributes:
-        facts: The content of the run's manifest.
-        folder: The run's folder.
         name: The run's name in ledgers; empty before the run has one.
         checkpoint: The checkpoint's data; None at the beginning.
     """

@@ -30,7 +30,6 @@ class Records(Protocol):
 
     Attributes:
         cpu_s: CPU seconds spent on records.
-        notes: Notes for the run's summary.
         checkpoints: Makes the run's checkpoints; None for a run without checkpoints.
     """
 

@@ -92,10 +92,8 @@ class Platform(Restorable):
 
     Attributes:
         params: The parameters of this round; `configured` holds the parameters of the run.
-        streams: Keyed random draws.
         charts: The chart of the agents, then the chart of each kind of account (`accounts`).
         kind: The index in `charts` of the agents that act now; `chart` and `tables` are theirs.
-        reasoner: The reasoner for open choices.
         writer, recorder: The LLM that writes texts, and the recorder; each may be None.
         agent_objects: The agents as objects; `population` holds them as columns.
         network: The current follows. `first_network` has the follows at the start; `drawn_network` also includes
@@ -103,9 +101,7 @@ class Platform(Restorable):
         first_agents: Checksums of the agents' columns at the start.
         attributes, topics: The declared attributes, and the topics of texts.
         schedule: Posts from a file and seeded posts, with their rounds; `seeded` describes the seeded posts.
-        llms: The LLM of each agent if there are several.
         archetypes: Clusters of agents, if the LLM answers for clusters.
-        odds: The parts of utility that are log-odds.
         feeds, posts, history: The settings of feeds, all posts so far, and the last transitions of agents.
         exposure: The roots that each agent has read, except those that `depths` covers (see `roots_read`). With
             `feed.repeats`, the roots that the agent has engaged with.
@@ -124,7 +120,6 @@ class Platform(Restorable):
         round: The current or last round, from 0; -1 before the first round.
         tick: 0 opens the round; ``params.ticks_per_round + 1`` closes it.
         first_of_round: Id of the first post that this round added.
-        events: Events that are not committed yet.
         pending: Agents that wait for an LLM's answer.
         leaving: Rows of agents removed since the last round opened, in order.
         counts: Counts of this round by name; `totals` holds the counts of the run.
@@ -134,7 +129,6 @@ class Platform(Restorable):
             ticks, states); `tick_counts` are their sums.
         agent_ticks: Sums of `tick_counts` over the run, shape (states,).
         row_by_row_guards: Guards that were evaluated agent by agent.
-        notes: Notes on how the input was read.
     """
 
     saved_fields = tuple(

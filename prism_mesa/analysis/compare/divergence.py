@@ -31,7 +31,6 @@ class TimedTable:
 
     Attributes:
         order: The position among tables with rows at the same time.
-        agent: The column of the agent, if any.
         nation: The column of the nation's name, if any.
         tick: The tick of all rows, if there is no column `tick`.
         fixed_columns: The columns that do not change after the row is written; empty means all.
@@ -131,7 +130,6 @@ class Divergence:
     Attributes:
         tick: None if the table has no ticks.
         agent: Row of the agent; None for rows without an agent, and for nations.
-        columns: The columns that differ.
         base, other: The row of each run; None if it has no row at this moment.
     """
 

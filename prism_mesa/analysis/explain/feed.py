@@ -27,7 +27,6 @@ class FeedReasons:
     """A reader's feed in a round as text.
 
     Attributes:
-        criterion: The ranking criterion.
         texts: The place, source and score of each post, by its id.
         detailed_texts: The same, with the terms of each score.
         traced_text: The detailed text of the traced post, or why it was not shown.
@@ -63,12 +62,10 @@ class RankedFeed:
     """All candidates of an agent's feed in the current round, ranked as by the kernel.
 
     Attributes:
-        candidates: The candidates that may be shown.
         scored: Their scores; None in a mode that `scores` cannot explain.
         order: Indices into `candidates`, best first, without repeated roots.
         repeat_factors: For each index in `order`, the factors for better posts by the same author or group.
         slots: Posts that may be shown in addition to the ranked posts.
-        acts: What interventions change in feeds.
     """
 
     def __init__(self, model: SocialModel, row: int) -> None:

@@ -52,9 +52,6 @@ class ScoredCandidates:
         score: The kernel's score before `RepeatFactors`; higher is better.
         terms: Weight and column of each term; the score is the weighted sum of the columns, times all `factors`.
         factors: Factors of at most 1 by name; they divide a negative sum.
-        inputs: Other inputs of the score by name.
-        shows_score: Whether to show the score itself.
-        criterion: The ranking criterion as text.
     """
 
     score: Floats

@@ -42,8 +42,6 @@ class Move:
         action_shares: The actions from which it is drawn, and their shares.
         words: The words that the agent added to a reply or reshare.
         log_odds: The terms of the post's utility other than relevance (`Platform.log_odds`).
-        feed_note: Why the post was at its place in the feed.
-        given_up: Why the agent gave up its action.
     """
 
     tick: int
@@ -105,7 +103,6 @@ class AgentRound:
     """An agent's actions and thoughts in a round.
 
     Attributes:
-        n_feed: The number of posts in the feed.
         passed_posts: Ticks in which the agent scrolled past posts, with the ids of these posts.
         reasons: The explanation of the feed; None if the agent was offline.
     """

@@ -22,7 +22,6 @@ class Explanation:
     """An agent of a run, its rounds, and the round to report in full.
 
     Attributes:
-        decided_by: The decider of open choices in the run.
         requests: For each answer, by its key in the ledger, the requests that used it, in order.
         post: A post to report on instead of a round.
     """

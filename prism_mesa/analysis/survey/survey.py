@@ -194,11 +194,7 @@ class _Survey:
 
     def scope(self) -> str:
         """Return a name that surveys with the same questions, agents, round and seed share."""
-        questions = self.questionnaire.model_dump(mode="json")
-        for question in questions["questions"]:
-            if not question["scale"]:  # older surveys lack this key
-                del question["scale"]
-        parts = [questions, self.rows.tolist(), self.at, self.config.seed]
+        parts = [self.questionnaire.model_dump(mode="json"), self.rows.tolist(), self.at, self.config.seed]
         return f"{digest64(json.dumps(parts)):016x}"
 
     @property

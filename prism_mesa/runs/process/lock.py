@@ -37,8 +37,6 @@ class Holder:
     """The process that writes to a run's folder, or the last one if the run died.
 
     Attributes:
-        pid: The process id.
-        host: The machine.
         since: The start time (UTC).
         round: The current or last round, from 0, at most a second old; None before the first is complete.
         locks: Whether the file system has locks, so that the kernel holds the lock.

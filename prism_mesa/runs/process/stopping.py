@@ -29,9 +29,7 @@ class SignalHandler:
     """Handles signals: the first ends the run after its round, the second at once.
 
     Attributes:
-        received: The first signal, if any.
         is_writing: Whether the last tables are being written, which the first signal does not interrupt.
-        is_in_round: Whether a round is in progress.
     """
 
     def __init__(self) -> None:

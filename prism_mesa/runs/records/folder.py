@@ -37,7 +37,6 @@ class RunFolder:
 
     Args:
         out: Parent folder; made if missing.
-        name: Name of the folder.
         tables: Schemas by name; tables without a schema are not checked.
         has_date: Whether to add date and time to the name. Otherwise an existing folder is renamed, with a note.
 

@@ -96,8 +96,6 @@ class AttributeSource:
     """Computes the values of declared attributes.
 
     Args:
-        declared: The declarations, by name.
-        streams: The random streams.
         text_values: For each attribute, the values of all texts in posts.file; NaN for blank cells.
         bounds: The first row of each community of agents, then the number of agents in communities.
     """

@@ -81,7 +81,6 @@ class StartingWorld:
 
     Attributes:
         seeded: The posts placed by posts.seeded.
-        notes: Notes on how the input was read.
         input_warnings: The notes that are also warnings: on input that was left out or may have been misread.
         profile_columns: The columns of agents.profiles that have a value for every agent.
         attributes: The source of attributes for posts and for agents that join later.

@@ -29,7 +29,6 @@ class Header:
     """The first line of a CSV.
 
     Attributes:
-        names: Column names, stripped.
         delimiter: The character between columns.
         is_stripped: Whether the file has no blanks around the names.
     """

@@ -174,7 +174,6 @@ class Profiles:
     Attributes:
         columns: The columns with a value for every agent.
         attributes: For each attribute, the values of all agents; NaN for blank cells.
-        notes: Notes on how the file was read.
     """
 
     columns: frozenset[str] = frozenset()

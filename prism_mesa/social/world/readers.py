@@ -32,7 +32,6 @@ class Table:
 
     Attributes:
         columns: The requested columns found in the file. Cells of a CSV are strings, except ids; empty cells are nulls.
-        notes: Notes on how the file was read.
         names: The name of each of these columns in the file.
         unread: The names of the other columns in the file.
     """

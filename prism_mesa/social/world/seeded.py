@@ -29,7 +29,6 @@ class SeededPosts:
 
     Attributes:
         author: Row of each post's author.
-        text_id: The text.
         round: The round in which the post appears, ascending.
         followers: The author's number of followers at the start.
         across_shares: The share of these followers from other communities.

@@ -250,7 +250,7 @@ class RecordedPosts:
         self.round = table["round"].to_numpy()
         self.author = table["author"].to_numpy()
         self.kind = table["kind"].astype(object).to_numpy()
-        self.parent = table["parent"].to_numpy()
+        self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # blank in runs of version 0.1
         ids = np.arange(len(table))
         is_response, parent = self.kind != "post", self.parent
         invalid = np.flatnonzero((self.author < 0) | (parent < -1) | (parent >= ids) | (is_response == (parent < 0)))

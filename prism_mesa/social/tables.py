@@ -107,7 +107,8 @@ POSTS: Final = make_schema(
     Column("written", "int", "the round in which it was written"),
     Column("author", "int", "row of the author in `agents`"),
     Column("kind", "category", "the kind of post", one_of=POST_KINDS),
-    Column("parent", "int", "row of the post that it answers or reshares, or -1"),
+    # blank in runs of version 0.1
+    Column("parent", "int", "row of the post that it answers or reshares, or -1", blank=True),
     Column("root", "int", "row of the root of the cascade; for a post or reply, the same as `post`"),
     *(Column(name, "int", f"{name} of the post and its reshares (roots only)") for name in COUNTERS),
     Column("impressions", "int", "impressions of the post and its reshares (roots only)"),

@@ -25,7 +25,7 @@ ARROW_TYPES: Final[Mapping[ColumnType, pa.DataType]] = {
 }
 """Types of written columns; integers, texts and codes may be wider."""
 _MAX_INTEGER: Final = 2**53
-"""The largest integer that is allowed."""
+"""The largest integer that is allowed; older runs wrote some integers as floats."""
 _DAMAGED: Final = "(it is damaged, or another version wrote it)"
 
 
@@ -76,7 +76,7 @@ def _fits(column: Column, type_: pa.DataType) -> bool:
         case "bool":
             return bool(types.is_boolean(type_))
         case "int":
-            return bool(types.is_integer(type_))
+            return bool(types.is_integer(type_) or (column.blank and types.is_floating(type_)))
         case _:
             return bool(types.is_integer(type_) or types.is_floating(type_))
 

@@ -165,9 +165,10 @@ def parse_reasoner_response(response_text: str, options: Sequence[State]) -> Sta
     if not isinstance(name, str):
         fault = f'the answer {response_text[:80]!r} is not an object {{"next_state": "<state>"}}'
         raise UselessAnswerError("unparsable", fault)
-    for option in options:
-        if option.value == name.strip().lower():
-            return option
+    name = name.strip()
+    matches = [option for option in options if option.value.casefold() == name.casefold()]
+    if matches:
+        return next((option for option in matches if option.value == name), matches[0])
     allowed = ", ".join(option.value for option in options)
     raise UselessAnswerError("invalid-state", f"invalid state {name[:80]!r} (allowed: {allowed})")
 

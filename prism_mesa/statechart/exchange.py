@@ -129,6 +129,8 @@ def read_scxml(
         raise ChartError(f"SCXML: {error}") from None
     reader = _Reader(guards or {}, actions or {})
     tops = reader.read(root, None, 0)
+    if reader.missing:
+        raise ChartError(f"SCXML: not given: {'; '.join(dict.fromkeys(reader.missing))}")
     if not reader.arguments["states"]:
         raise ChartError("SCXML: no state")
     return reader.arguments | {"initial": root.get("initial") or tops[0], "name": root.get("name") or "chart"}
@@ -139,6 +141,7 @@ class _Reader:
 
     def __init__(self, guards: Mapping[str, Any], actions: Mapping[str, Any]) -> None:
         self._guards, self._actions = guards, actions
+        self.missing: list[str] = []
         self.arguments: dict[str, Any] = {"states": [], "transitions": [], "nested": {}, "history": []}
         self.arguments |= {"on_enter": {}, "on_exit": {}}
 
@@ -171,7 +174,7 @@ class _Reader:
     def _read_transitions(self, part: ET.Element, source: str, earlier: dict[str, list[Any]]) -> Iterator[Transition]:
         """Yield a transition for each event; in SCXML the first in the document wins, so later ones mean "and not"."""
         target, cond = _attribute(part, "target").removesuffix(_HISTORY), part.get("cond")
-        guard = None if cond is None else _find(self._guards, cond, "guards")
+        guard = None if cond is None else self._find(self._guards, cond, "guards")
         action = self._read_action(part) if len(part) else None
         for event in _attribute(part, "event").split():
             others = earlier.setdefault(event, [])
@@ -184,7 +187,7 @@ class _Reader:
         names = [log.get("expr", "").strip("'\"") for log in part if log.tag.rpartition("}")[2] == "log"]
         if len(names) != 1 or len(part) != 1:
             raise ChartError('SCXML: an action is one <log label="action" expr="\'name\'"/>')
-        return _find(self._actions, names[0], "actions")
+        return self._find(self._actions, names[0], "actions")
 
     def _trigger(self, event: str) -> str | After | Rate | When:
         if event == "*":
@@ -196,15 +199,15 @@ class _Reader:
         if kind == "after":
             mean = re.fullmatch(rf"exponential\(({_NUMBER})\)", inner)
             return after(exponential(float(mean[1])) if mean else int(inner) if inner.isdecimal() else inner)  # type: ignore[arg-type]
-        value = float(inner) if re.fullmatch(_NUMBER, inner) else _find(self._guards, inner, "guards")
+        value = float(inner) if re.fullmatch(_NUMBER, inner) else self._find(self._guards, inner, "guards")
         make: dict[str, Callable[[Any], Rate | When]] = {"rate": rate, "probability": probability, "when": when}
         return make[kind](value)
 
-
-def _find(known: Mapping[str, Any], name: str, where: str) -> Any:
-    if name not in known:
-        raise ChartError(f"SCXML: no {where}[{name!r}] is given.{did_you_mean(name, known)}")
-    return known[name]
+    def _find(self, known: Mapping[str, Any], name: str, where: str) -> Any:
+        """Return what is known by a name; a name that is not given is noted, so that all can be named together."""
+        if name not in known:
+            self.missing.append(f"{where}[{name!r}]{did_you_mean(name, known)}")
+        return known.get(name, lambda agent, context: False)
 
 
 def _attribute(part: ET.Element, name: str) -> str:

@@ -201,8 +201,11 @@ class StateTransition(_UncheckedEntry):
     def __post_init__(self) -> None:
         states = self.from_state, self.to_state
         members = next((enum_members(state) for state in states if isinstance(state, Enum)), ())
-        for name in ("from_state", "to_state") if members else ():
-            object.__setattr__(self, name, find_state(getattr(self, name), members))
+        for name, state in zip(("from_state", "to_state"), states, strict=True):
+            if members:
+                object.__setattr__(self, name, find_state(state, members))
+            elif not isinstance(state, str):
+                raise ChartError(f"StateTransition: {name} is {state!r}; give a member of an Enum, or its value")
         if self.from_state == self.to_state:
             raise ChartError(f"a StateTransition from {state_name(self.from_state)!r} to itself is not recorded")
         _require_utc(self.timestamp)

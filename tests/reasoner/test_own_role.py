@@ -89,3 +89,12 @@ def test_a_decision_that_was_not_awaited_says_what_to_write():
         choice = reasoner.decide(agent, agent.state, "t", OPTIONS)
         with pytest.raises(ChartError, match=r"await.*decide_now"):
             chart.apply(agent, "t", choice)
+
+
+@pytest.mark.parametrize("text", ['{"next_state": "Buy It"}', '{"next_state": "buy it"}', "Buy It"])
+def test_an_answer_names_a_state_with_capitals(text):
+    with Reasoner(lambda prompt: text, role="a customer") as reasoner:
+        chart = Statechart(["Look", "Leave", "Buy It"], [Transition("go", "Look", None)], "Look")
+        look, leave, buy = chart.members
+        assert reasoner.decide_now(ADA, look, "go", [leave, buy]) is buy
+        assert reasoner.counts["llm"] == 1

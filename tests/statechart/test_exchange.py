@@ -155,6 +155,15 @@ def test_foreign_parts_are_refused_with_their_place(text, names):
         Statechart.from_scxml(text)
 
 
+def test_all_names_that_are_not_given_are_named_together():
+    parts = (
+        '<transition event="e" cond="hot" target="a"/>',
+        '<transition event="when(cold)" target="a"><log label="action" expr="\'ring\'"/></transition>',
+    )
+    with pytest.raises(ChartError, match=r"guards\['hot'\].*actions\['ring'\].*guards\['cold'\]"):
+        Statechart.from_scxml(state("".join(parts)))
+
+
 def test_an_inner_parent_that_recalls_is_the_target_of_exports():
     transitions = [Transition("go", "off", "outer"), Transition("next", "a", "b"), Transition("stop", "outer", "off")]
     nested = {"outer": ["inner"], "inner": ["a", "b"]}

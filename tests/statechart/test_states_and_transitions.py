@@ -82,6 +82,7 @@ FIRST = Transition("feed_ready", IDLE, SCROLLING)
         (lambda: Transition("feed_ready", IDLE, SCROLLING, None, 3), "action"),
         (lambda: StateTransition(IDLE, "idle", "round_ends", NOON), "'idle' to itself"),
         (lambda: StateTransition(IDLE, "sleeping", "round_ends", NOON), "'sleeping'"),
+        (lambda: StateTransition("idle", 3, "round_ends", NOON), "to_state is 3"),
         (lambda: StateTransition(IDLE, SCROLLING, "x", NOON.replace(tzinfo=None)), "UTC"),
         (lambda: StateTransition(IDLE, SCROLLING, "x", NOON.astimezone(timezone(timedelta(hours=1)))), "UTC"),
         (lambda: Statechart({IDLE}, [], "idel"), "chart: initial: 'idel'"),

@@ -111,6 +111,10 @@ _POSITIONS: Final = {
 }
 
 
+SHARE: Final = "share_"
+"""Columns and measures with the share of agent-ticks in a state are named by this and the value of the state."""
+
+
 @cache
 def make_state(name: str, code: int, resembled: AgentState = AgentState.SCROLLING) -> AgentState:
     """Return a further state, which has the type of `AgentState`; equal arguments give the same object."""
@@ -122,7 +126,7 @@ def make_state(name: str, code: int, resembled: AgentState = AgentState.SCROLLIN
 
 def states_in(columns: Iterable[str]) -> tuple[AgentState, ...]:
     """Return the states of which a table `rounds` has the shares: those of `AgentState`, and more states in order."""
-    names = [name.removeprefix("share_") for name in columns if name.startswith("share_")]
+    names = [name.removeprefix(SHARE) for name in columns if name.startswith(SHARE)]
     more = [name for name in names if name not in STATES]
     return (*STATES, *(make_state(name, len(STATES) + i) for i, name in enumerate(more)))
 

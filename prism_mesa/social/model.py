@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import mesa
 
-from prism_mesa.domain import color_order
+from prism_mesa.domain import SHARE, color_order
 from prism_mesa.errors import BadInputError, DataError, RunError, one_line
 from prism_mesa.markup import bar_html, card_html, facts_html, html_or_repr, note_html
 from prism_mesa.params import FROM_PARAMS, model_params
@@ -134,7 +134,7 @@ class SocialModel(PopulationModel):
     def _repr_html_(self) -> str:
         params, row, totals = self.params, self.round_row, self.totals
         states = color_order(self.platform.states)
-        shares = [(state.value, state.color, row.get(f"share_{state.value}", 0.0)) for state in states]
+        shares = [(state.value, state.color, row.get(SHARE + state.value, 0.0)) for state in states]
         active = ", ".join(f"{name} {share:.1%}" for name, _, share in shares if share >= _MIN_SHARE)
         last = (bar_html(shares), note_html(f"agent-ticks of round {self.round}: {active}")) if row else ()
         facts = {
@@ -276,7 +276,7 @@ class SocialModel(PopulationModel):
 
 def _make_datacollector(names: list[str]) -> RoundCollector:
     """Return PRISM's DataCollector: counts and shares per round, outcomes so far, state counts per tick."""
-    fields = (*ROUND_FIELDS, *(f"share_{name}" for name in names), "present", *OUTCOME_FIELDS)
+    fields = (*ROUND_FIELDS, *(SHARE + name for name in names), "present", *OUTCOME_FIELDS)
     reporters = {name: partial(_round_value, name=name) for name in fields}
     return RoundCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *names]})
 

@@ -11,6 +11,7 @@ from prism_mesa.domain import (
     FOLLOW_EVENTS,
     FOLLOW_REASONS,
     POST_KINDS,
+    SHARE,
     STATES,
     AgentState,
 )
@@ -43,9 +44,7 @@ ROUND_COUNTS: Final = (
 def _state_columns(states: Iterable[AgentState]) -> dict[str, tuple[Column, ...]]:
     names = [state.value for state in states]
     return {
-        "rounds": tuple(
-            Column(f"share_{name}", "float64", f"agent-ticks in state `{name}`", "share") for name in names
-        ),
+        "rounds": tuple(Column(SHARE + name, "float64", f"agent-ticks in state `{name}`", "share") for name in names),
         "ticks": tuple(
             Column(name, "int", f"number of agents in state `{name}` at the end of the tick") for name in names
         ),

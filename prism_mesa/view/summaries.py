@@ -5,7 +5,7 @@ from pathlib import PurePath
 from shlex import quote
 from typing import TYPE_CHECKING, Any, Final
 
-from prism_mesa.domain import NOTHING_HAPPENED, color_order, states_in
+from prism_mesa.domain import NOTHING_HAPPENED, SHARE, color_order, states_in
 from prism_mesa.errors import format_count, printable, quote_path
 from prism_mesa.markup import bar_html, card_html, facts_html, note_html
 
@@ -279,7 +279,7 @@ def run_html(result: "RunResult") -> str:
         lines = economy_lines(summary) if "nations" in summary else run_lines(summary)
         parts.insert(0, facts_html((name, text) for name, text in lines if name not in _OMITTED))
     if shares := summary.get("state_shares"):
-        states = color_order(states_in(f"share_{name}" for name in shares))
+        states = color_order(states_in(SHARE + name for name in shares))
         bars = [(state.value, state.color, float(shares.get(state.value, 0.0))) for state in states]
         largest = sorted((share, name) for name, _, share in bars if share >= 0.005)[::-1]
         label = ", ".join(f"{name} {share:.1%}" for share, name in largest)

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.arrays import Rows
-from prism_mesa.domain import ACTIONS
+from prism_mesa.domain import ACTIONS, SHARE
 from prism_mesa.kernels.commit.orders import order_by_tick
 from prism_mesa.social.params.accounts import ACCOUNT
 from prism_mesa.social.platform import Platform
@@ -28,7 +28,7 @@ def collect(platform: Platform) -> dict[str, float]:
     shares = counts.sum(axis=0) / max(1, int(counts.sum()))
     numbers = {name: int(platform.counts[name]) for name in ROUND_FIELDS}
     names = [state.value for state in platform.states]
-    row = {**numbers, **{f"share_{name}": share for name, share in zip(names, shares.tolist(), strict=True)}}
+    row = {**numbers, **{SHARE + name: share for name, share in zip(names, shares.tolist(), strict=True)}}
     platform.totals.update(numbers)
     platform.agent_ticks += counts.sum(axis=0)
     if platform.recorder is not None and platform.records("rounds"):

@@ -18,6 +18,7 @@ from prism_mesa.analysis.compare.settings import (
     read_branching,
     settings_that_differ,
 )
+from prism_mesa.domain import SHARE
 from prism_mesa.errors import DataError, format_count
 from prism_mesa.studies.comparison.pairs import ComparedRun, Pairs, Runs, join_names, pair_runs
 from prism_mesa.studies.comparison.values import measure_differences, read_series, round_differences, run_measures
@@ -185,7 +186,7 @@ def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
         if not common:
             raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_join_sorted(names)})")
     else:
-        kind, names = "states", {name.removeprefix("share_") for name, _ in unshared if name.startswith("share_")}
+        kind, names = "states", {name.removeprefix(SHARE) for name, _ in unshared if name.startswith(SHARE)}
     if names:
         notes.append(f"{kind} that not all runs have are left out: {_join_sorted(names)}")
     values = np.array([numbers[:, [columns.index(series) for series in common]] for columns, numbers in run_values])

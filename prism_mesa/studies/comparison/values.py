@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.arrays import Floats
-from prism_mesa.domain import states_in
+from prism_mesa.domain import SHARE, states_in
 from prism_mesa.economy.tables import INDICATOR_COLUMNS
 from prism_mesa.errors import ConfigError, PrismError, did_you_mean
 from prism_mesa.runs.run_files import has_table, read_column_names, read_table
@@ -85,7 +85,7 @@ def series_name(series: Series) -> str:
 
 def measure_unit(name: str) -> str:
     """Return the unit of a measure; empty if unknown."""
-    if name in MEASURES or name.startswith("share_"):
+    if name in MEASURES or name.startswith(SHARE):
         return find_measure(name).unit
     return "points squared" if name == LOSS else _INDICATOR_UNITS.get(name.partition(" of ")[0], "")
 
@@ -106,7 +106,7 @@ def read_series(run: ComparedRun, rounds: int) -> tuple[list[Series], Floats]:
     is_economy = run.manifest.is_economy
     table = "indicators" if is_economy else "rounds"
     available = read_column_names(run.folder, table)
-    shares = (f"share_{state.value}" for state in states_in(available))
+    shares = (SHARE + state.value for state in states_in(available))
     names = _INDICATOR_UNITS if is_economy else (*(column.name for column in ROUND_COUNTS), *shares)
     columns = [name for name in names if name in available]
     keys = ["round", "nation"] if is_economy else ["round"]

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from prism_mesa.domain import SHARE
 from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, printable
 from prism_mesa.params import short_repr
 from prism_mesa.runs.identity import digest, module_digest
@@ -50,8 +51,8 @@ def find_measure(name: str) -> Measure:
     """
     if name in MEASURES:
         return MEASURES[name]
-    if name.startswith("share_") and ":" not in name:
-        return state_share(name.removeprefix("share_"))
+    if name.startswith(SHARE) and ":" not in name:
+        return state_share(name.removeprefix(SHARE))
     if "@" in name and ":" not in name:
         return measure_by_attribute(name)
     key = f"measures: {printable(name)}"
@@ -68,7 +69,7 @@ def find_measure(name: str) -> Measure:
 
 def measure_names(run: FinishedRun) -> list[str]:
     """Return the names of all measures of a run, with the shares of its chart's own states."""
-    return [*dict.fromkeys((*MEASURES, *(f"share_{state}" for state in run.summary["state_shares"])))]
+    return [*dict.fromkeys((*MEASURES, *(SHARE + state for state in run.summary["state_shares"])))]
 
 
 def chart_states(charts: Iterable[str | None]) -> Iterator[str]:
@@ -78,8 +79,8 @@ def chart_states(charts: Iterable[str | None]) -> Iterator[str]:
 
 def check_states(measures: Iterable[str], states: Iterable[str]) -> None:
     """Raise ConfigError if a measure is the share of a state that is not among `states`."""
-    shares = [name for name in measures if name.startswith("share_") and ":" not in name and name not in MEASURES]
-    known = [f"share_{state}" for state in states] if shares else []
+    shares = [name for name in measures if name.startswith(SHARE) and ":" not in name and name not in MEASURES]
+    known = [SHARE + state for state in states] if shares else []
     for name in shares:
         if name not in known:
             hint = did_you_mean(name, (*MEASURES, *known))

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.arrays import Floats, Ints, Mask
-from prism_mesa.domain import STATES, AgentState
+from prism_mesa.domain import SHARE, STATES, AgentState
 from prism_mesa.runs.measures import gini, top_share
 from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.estimators.timing import survival
@@ -51,7 +51,7 @@ ENGAGEMENT: Final = (
 
 def state_share(state: str) -> Measure:
     """Return the measure of the share of a state by its name; NaN if a run's chart lacks the state."""
-    return share(f"share_{state}", summary(f"state_shares.{state}"), f"agent-ticks in state `{state}`")
+    return share(SHARE + state, summary(f"state_shares.{state}"), f"agent-ticks in state `{state}`")
 
 
 STATE_SHARES: Final = tuple(state_share(state.value) for state in STATES)

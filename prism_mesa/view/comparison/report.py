@@ -12,7 +12,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from prism_mesa.domain import STATES, states_in
+from prism_mesa.domain import SHARE, STATES, states_in
 from prism_mesa.economy.tables import RESPONSE_INDICATORS
 from prism_mesa.errors import DataError, format_count, quote_path
 from prism_mesa.figure import NotebookFigure
@@ -188,7 +188,7 @@ def _panels(comparison: RunComparison) -> dict[str, pd.DataFrame]:
     rounds = comparison.rounds
     by_column = dict(list(rounds.groupby("column")))
     if not comparison.pairs.is_economy:
-        shares = (f"share_{state.value}" for state in states_in(by_column)[len(STATES) :])
+        shares = (SHARE + state.value for state in states_in(by_column)[len(STATES) :])
         panels = (*(name for name in _PANELS if name in by_column), *shares)
         return {_TITLES.get(name, name.replace("_", " ")): by_column[name] for name in panels}
     nations = list(dict.fromkeys(rounds["nation"]))[:_MAX_NATIONS]

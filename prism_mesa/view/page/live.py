@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from prism_mesa.arrays import Floats, UInt8
-from prism_mesa.domain import POST_KINDS
+from prism_mesa.domain import POST_KINDS, SHARE
 from prism_mesa.errors import printable
 from prism_mesa.reasoner import asks_llm
 from prism_mesa.runs.archive import find_row
@@ -62,7 +62,7 @@ class LiveSource(page_source.Source):
     def round_columns(self) -> Mapping[str, Floats]:
         with self.model.lock:
             collected_columns = self.model.prism_datacollector.model_vars
-            names = [*ROUND_FIELDS, *(f"share_{state.value}" for state in self.model.platform.states)]
+            names = [*ROUND_FIELDS, *(SHARE + state.value for state in self.model.platform.states)]
             n = min(len(collected_columns[name]) for name in names)  # a failed round may be missing in some columns
             columns = {name: np.array(collected_columns[name][:n], np.float64) for name in names}
             return {"round": np.arange(n, dtype=np.float64), **columns}

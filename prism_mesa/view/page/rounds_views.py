@@ -9,7 +9,7 @@ import numpy as np
 from reacton.ipyvuetify import Html
 from solara.core import component
 
-from prism_mesa.domain import STATE_COLORS, AgentState, color_order, states_in
+from prism_mesa.domain import SHARE, STATE_COLORS, AgentState, color_order, states_in
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.widgets import NEUTRAL, Json, show_answers, show_series, view_card
@@ -73,10 +73,10 @@ def _draw(
 @component
 def states_view(source: Source, round_: int, compared: Sequence[Source] = ()) -> None:
     """Show shares of agent-ticks in the active states, on axes shared with `compared`."""
-    idle = source.round_columns().get("share_idle", np.zeros(0))
+    idle = source.round_columns().get(SHARE + "idle", np.zeros(0))
     unit = f"share of agent-ticks; the rest is idle ({100 * idle[-1]:.1f} %)" if len(idle) else "share of agent-ticks"
     active = color_order(states_in(source.round_columns()))[1:]
-    lines = {f"share_{state.value}": (state.value, state.color) for state in reversed(active)}
+    lines = {SHARE + state.value: (state.value, state.color) for state in reversed(active)}
     with view_card("What agents do", "view-states short"):
         _draw("Shares of agent-ticks in each state", unit, source, round_, compared, lines, min_top=0.01, stacked=True)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.arrays import Floats, Mask, Rows
-from prism_mesa.domain import POST_KINDS, STATES, states_in
+from prism_mesa.domain import POST_KINDS, SHARE, STATES, states_in
 from prism_mesa.errors import DataError, PrismError, format_count, format_error
 from prism_mesa.llm.ledger import Ledger
 from prism_mesa.runs.archive import RunRecords
@@ -103,7 +103,7 @@ class PlaybackTables(RunRecords):
         available, required = read_column_names(self.run_dir, "rounds"), ("round", "open", "fallback")
         names = [column.name for column in ROUNDS.columns if column.name in (*available, *required)]
         self.states = states_in(available)
-        names += [f"share_{state.value}" for state in self.states[len(STATES) :]]
+        names += [SHARE + state.value for state in self.states[len(STATES) :]]
         rows = read_table(self.run_dir, "rounds", names)
         if len(rows) < self.rounds:
             counts = f"{len(rows)} rows of {format_count(self.rounds, 'completed round')}"

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from prism_mesa.arrays import Floats
-from prism_mesa.domain import AgentState, states_in
+from prism_mesa.domain import SHARE, AgentState, states_in
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.run_files import LEDGER, check_within, read_table, run_folder
@@ -160,9 +160,7 @@ def drift_figure(drift: pd.DataFrame, *, width: float = theme.WIDE) -> Figure:
     is_state = drift["outcome"].str.startswith("share ")
     for index, (name, rows) in enumerate(drift[~is_state].groupby("outcome", sort=False)):
         _draw_drift(counts, rows.assign(change=rows["relative"]), index, theme.series_color(index), str(name))
-    states_by_name = {
-        state.value: state for state in states_in(drift["outcome"].str.replace("share ", "share_").unique())
-    }
+    states_by_name = {state.value: state for state in states_in(drift["outcome"].str.replace("share ", SHARE).unique())}
     for index, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
         state = states_by_name[str(name).removeprefix("share ")]
         # the colour of idle is too light for a line

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from prism_mesa.domain import STATES, AgentState, color_order
+from prism_mesa.domain import SHARE, STATES, AgentState, color_order
 from prism_mesa.errors import ChartError, DataError, did_you_mean, format_count, printable, shorten
 from prism_mesa.params import short_repr
 from prism_mesa.social.behavior import ROUND_ENDS, social_chart
@@ -154,7 +154,7 @@ def _untaken_pairs(run: RunTables, moves: Moves, labels: set[tuple[str, str]]) -
 
 def _draw_boxes(axes: Axes, group: Group, used: set[AgentState], states: Sequence[AgentState]) -> Boxes:
     """Draw the states, with the share of agent-ticks over all rounds and seeds if rounds were kept."""
-    columns = {state: f"share_{state.value}" for state in states}
+    columns = {state: SHARE + state.value for state in states}
     shares = group.table("rounds", list(columns.values())).mean() if group.has("rounds") else {}
     boxes = {}
     for state in states:

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.domain import AgentState, states_in
+from prism_mesa.domain import SHARE, AgentState, states_in
 from prism_mesa.errors import DataError, printable
 from prism_mesa.params import flatten, short_repr
 from prism_mesa.runs.records.arrow_rows import WaitingRows
@@ -166,7 +166,7 @@ def _live_run(model: SocialModel) -> RunTables:
 def _live_table(model: SocialModel, name: str) -> pd.DataFrame | None:
     match name:
         case "rounds":
-            columns, shares = model.prism_datacollector.model_vars, [f"share_{s.value}" for s in model.platform.states]
+            columns, shares = model.prism_datacollector.model_vars, [SHARE + s.value for s in model.platform.states]
             fields = (*ROUND_FIELDS, *shares)
             n = min(len(columns[field]) for field in fields)  # another thread may be writing a round
             first = model.round + 1 - n

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
-from prism_mesa.domain import AgentState, color_order
+from prism_mesa.domain import SHARE, AgentState, color_order
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import short_repr
 from prism_mesa.statechart.states import find_state
@@ -78,7 +78,7 @@ def _states(groups: Sequence[Group]) -> list[AgentState]:
 
 
 def _column(state: AgentState) -> str:
-    return f"share_{state.value}"
+    return f"{SHARE}{state.value}"
 
 
 def _draw_stack(axes: Axes, table: pd.DataFrame, layers: Sequence[AgentState]) -> None:

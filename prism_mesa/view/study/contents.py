@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
+from prism_mesa.domain import SHARE
 from prism_mesa.errors import format_count
 from prism_mesa.studies.measures.catalogue import MEASURES, find_measure
 from prism_mesa.studies.measures.exposure import measures_by_attribute
@@ -71,7 +72,7 @@ def measures_in_order(result: StudyResult) -> list[str]:
 def _find_entry(name: str) -> Measure | None:
     """Return a measure from the catalogue, for an attribute, or from a loaded module; None if unknown."""
     module, _, function = name.partition(":")
-    if name.startswith("share_") or (function and hasattr(sys.modules.get(module), function)):
+    if name.startswith(SHARE) or (function and hasattr(sys.modules.get(module), function)):
         return find_measure(name)
     base, separator, attribute = name.partition("@")
     return measures_by_attribute(attribute, base).get(base) if separator else MEASURES.get(name)

@@ -53,7 +53,8 @@ class StatechartAgent(metaclass=ABCMeta):  # noqa: B024 - for `__subclasshook__`
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
-        if (self.chart is None) is not bool(self.charts):
+        is_one_kind = (self.chart is None) is bool(self.charts) and isinstance(self.charts, Mapping)
+        if not is_one_kind or not all(isinstance(chart, Statechart) for chart in self._charts.values()):
             raise ChartError(f"{type(self).__name__}: set chart = Statechart(...), or charts = {{name: chart}}")
         self._table = table_of(self.model)  # type: ignore[attr-defined]
         self._row = self._table.add(self)

@@ -40,10 +40,10 @@ class ChartColumns:
 
     def take(self, rows: Sequence[int]) -> "ChartColumns":
         """Return columns of some rows; from the end of these columns on, rows are those of new agents."""
-        taken, old = ChartColumns(len(rows)), [row for row in rows if row < len(self.codes)]
-        taken.states[: len(old)] = self.states[old]
-        taken.made[: len(old)], taken.entered[: len(old)] = self.made[old], self.entered[old]
-        taken.histories[: len(old)] = [self.histories[row] for row in old]
+        taken = ChartColumns(len(rows))
+        for name in ("states", "made", "entered"):
+            getattr(taken, name)[:] = getattr(self, name).take(rows, mode="clip")
+        taken.histories = [self.histories[row] if row < len(self.histories) else [] for row in rows]
         return taken
 
     def record(self, rows: Iterable[int], change: StateTransition, depth: int) -> None:
@@ -84,7 +84,7 @@ class AgentTable:
         else:
             row, self._n = self._n, self._n + 1
             if self._n > len(self.ids):
-                self._resize(2 * len(self.ids))
+                self._take(range(2 * len(self.ids)))
         self.ids[row] = agent.unique_id
         for name, chart in agent._charts.items():
             columns = self.charts.get(name)
@@ -99,17 +99,17 @@ class AgentTable:
             self.fields[name][row] = field.default
         return row
 
-    def _resize(self, n: int) -> None:
-        self.charts = {name: columns.take(range(n)) for name, columns in self.charts.items()}
-        self.ids = np.resize(self.ids, n)
-        self.fields = {name: np.resize(array, n) for name, array in self.fields.items()}
+    def _take(self, rows: Sequence[int]) -> None:
+        """Keep these rows; from the end of the columns on, rows are those of new agents, which `add` fills."""
+        self.charts = {name: columns.take(rows) for name, columns in self.charts.items()}
+        self.ids = self.ids.take(rows, mode="clip")
+        self.fields = {name: array.take(rows, mode="clip") for name, array in self.fields.items()}
 
     def free(self, agent: Any) -> None:
         """Give an agent that leaves the model a table of its own, and free its row."""
         row, table = agent._row, copy(self)
-        table.groups, table.ids, table.is_ticking = {}, self.ids[[row]], False
-        table.fields = {name: array[[row]] for name, array in self.fields.items()}
-        table.charts = {name: columns.take([row]) for name, columns in self.charts.items()}
+        table.groups, table.is_ticking = {}, False
+        table._take([row])
         agent._table, agent._row = table, 0
         self.groups.clear()
         self._free.append(row)

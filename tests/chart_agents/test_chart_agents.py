@@ -551,3 +551,10 @@ def test_a_description_of_an_unknown_state_is_refused_at_the_first_question():
     Lamp(model)
     with Reasoner(Talker(), descriptions={"on": "Light", "buying": "Buy it"}) as model.reasoner:  # of two charts
         assert Customer(model, 3).fire("sees_price", {"price": 5}) == "buying"
+
+
+@pytest.mark.parametrize("members", [{"chart": "light"}, {"charts": [SWITCH]}, {"charts": {"lamp": None}}])
+def test_what_is_no_chart_is_refused_by_the_name_of_the_class(members):
+    lamp = type("Lamp", (StatechartAgent, mesa.Agent), members)
+    with pytest.raises(ChartError, match="Lamp"):
+        lamp(mesa.Model(rng=1))

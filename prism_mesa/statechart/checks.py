@@ -65,8 +65,7 @@ class Values:
         texts = {constant for constant in distinct if isinstance(constant, str)}
         if self.names:
             return np.array(self.names, object if None in self.names else None)
-        is_number = self.whole or isfinite(self.low) or isfinite(self.high)
-        if texts and not is_number:
+        if texts and not self.is_number:
             return np.array(sorted(texts | {"something else"}))
         compared = sorted(constant for constant in distinct if not isinstance(constant, str))
         nearby = {constant + step for constant in compared for step in (-1.0, -0.01, 0.01, 1.0)}
@@ -76,6 +75,11 @@ class Values:
         numbers, constants = self._allowed(usual | set(compared) | nearby | middles), self._allowed(compared)
         n_repeats = len(numbers) // max(1, len(constants))  # constants make up half, because equality is rare
         return np.array(numbers + constants * n_repeats)
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the field is known to hold numbers."""
+        return self.whole or isfinite(self.low) or isfinite(self.high)
 
     def _allowed(self, numbers: Iterable[float]) -> list[float]:
         if self.whole:

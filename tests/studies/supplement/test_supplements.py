@@ -158,7 +158,7 @@ def test_a_ledger_that_was_left_open_is_packed_with_what_stands_in_its_log(with_
     file = with_data.run_dir / "decisions.sqlite"
     with closing(sqlite3.connect(file, isolation_level=None)) as db:
         db.execute("pragma journal_mode = wal")
-        db.execute("insert into asked values (0, 0, 0, 'k', 'rule', '', 0, 'marked', null, null)")
+        db.execute("insert into asked values (0, 0, 0, 'k', 'rule', '', 0, 'marked', 0, 0)")
         db.execute("select * from asked").fetchall()
         kept = [one.name for one in with_data.run_dir.glob("*.sqlite-*")]
         check_archive(archive(with_data).file, unpack_to=tmp_path / "there")

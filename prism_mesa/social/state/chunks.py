@@ -6,6 +6,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache, partial
 from itertools import accumulate
 from typing import Any, Final
@@ -117,7 +118,8 @@ def mapped_zeros[T: np.generic](n: int, kind: type[T]) -> npt.NDArray[T]:
         return np.zeros(n, kind)
     memory = mmap.mmap(-1, n_bytes, access=mmap.ACCESS_COPY)
     if sys.platform == "linux":
-        memory.madvise(mmap.MADV_HUGEPAGE)
+        with suppress(OSError):  # a kernel without large pages
+            memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, kind)
 
 

@@ -149,7 +149,11 @@ class SocialModel(PopulationModel):
         )
 
     def step(self) -> None:
-        """Run one round; raises ChartError when the first round opens, if a guard reads a field that no agent has."""
+        """Run one round.
+
+        Raises:
+            ChartError: When the first round opens, if a guard reads a field that no agent has.
+        """
         try:
             self._require_unbroken()
             if self.round < 0:
